@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// A point in time after which waiting is an error.
+#pragma once
+
+#include <chrono>
+#include <climits>
+
+#include <lockstep/core/config.hpp>
+
+namespace lockstep {
+
+using Seconds = std::chrono::duration<double>;
+
+/// A moment on the steady clock. Signals and restarted system calls do not move it.
+class Deadline {
+public:
+    using Clock = std::chrono::steady_clock;
+
+    static Deadline after(Seconds span) {
+        // A year is as good as for ever, and keeps the sum inside the clock's range.
+        const Seconds bounded = span < Seconds{3.2e7} ? span : Seconds{3.2e7};
+        return Deadline{Clock::now() + std::chrono::duration_cast<Clock::duration>(bounded)};
+    }
+
+    Clock::time_point time() const noexcept { return time_; }
+    bool passed() const { return Clock::now() >= time_; }
+
+    /// What is left, for poll(2): rounded up, so that a wait never ends early and spins.
+    int milliseconds_left() const {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(time_ - Clock::now()).count();
+        if (left <= 0) return 0;
+        return left < INT_MAX ? static_cast<int>(left) : INT_MAX;
+    }
+
+private:
+    explicit Deadline(Clock::time_point time) noexcept : time_(time) {}
+    Clock::time_point time_;
+};
+
+}  // namespace lockstep
