@@ -5,12 +5,22 @@
 
 #include <chrono>
 #include <climits>
+#include <string>
 
 #include <lockstep/core/config.hpp>
 
 namespace lockstep {
 
 using Seconds = std::chrono::duration<double>;
+
+/// `1.5 s`, to the millisecond.
+inline std::string to_string(Seconds span) {
+    std::string text = std::to_string(span.count());
+    text.resize(text.size() - 3);
+    while (text.back() == '0') text.pop_back();
+    if (text.back() == '.') text.pop_back();
+    return text + " s";
+}
 
 /// A moment on the steady clock. Signals and restarted system calls do not move it.
 class Deadline {

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// What a schedule is made of: a step says which chunks go where. The words that topologies and executors share.
+#pragma once
+
+#include <lockstep/core/config.hpp>
+
+namespace lockstep {
+
+/// What happens to an arriving chunk: it replaces what is there, or is combined with it.
+enum class Fold { copy, add };
+
+/// Chunks `first_chunk` to `first_chunk + chunk_count - 1`, to or from `peer`. Without a peer: nothing.
+struct Transfer {
+    int peer = -1;
+    int first_chunk = 0;
+    int chunk_count = 0;
+
+    constexpr bool any() const noexcept { return peer >= 0; }
+    friend constexpr bool operator==(const Transfer&, const Transfer&) = default;
+};
+
+/// One step of one rank. Both transfers are under way at once (full duplex); the step ends when both have ended.
+/// What is sent is what the chunks held when the step began, even where the received chunks overlap them.
+struct Step {
+    Transfer send{};
+    Transfer receive{};
+    Fold fold = Fold::copy;
+
+    friend constexpr bool operator==(const Step&, const Step&) = default;
+};
+
+}  // namespace lockstep

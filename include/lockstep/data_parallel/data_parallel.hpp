@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// DataParallel<Model, Reducer, Transport>: every copy of the model takes the same step.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include <lockstep/collectives/barrier.hpp>
+#include <lockstep/collectives/broadcast.hpp>
+#include <lockstep/collectives/executor.hpp>
+#include <lockstep/core/concepts.hpp>
+#include <lockstep/data_parallel/agreement.hpp>
+#include <lockstep/data_parallel/requirements.hpp>
+#include <lockstep/topology/ring.hpp>
+#include <lockstep/transport/threads.hpp>
+
+namespace lockstep {
+
+/// The loss of a step over all ranks: mean over the total weight. A weight of 0 says that no rank had a row left.
+struct MeanLoss {
+    double mean = 0;
+    double weight = 0;
+};
+
+/// One rank's replica of a model.
+///
+/// Gradients are averaged as sum(w g) / sum(w) over the rows of *all* ranks: equal to the gradient of the whole batch
+/// whatever the shards, empty ones included. The owner of a piece divides once, everyone else receives its bits, so
+/// all replicas hold the same bits after every step.
+///
+/// Cost of a step: one all-reduce of the gradients and one of two doubles (loss and weight).
+/// Errors: what one rank throws in here, all ranks throw (the rank itself its own exception, the others the same
+/// error or a RemoteError with its text); parameters are not touched by `backward`; the transport is unusable after.
+template <class Net, class Strategy = Ring, class Link = Threads>
+class DataParallel : detail::DataParallelRequirements<Net, Strategy, Link> {
+public:
+    using scalar_type = typename Net::scalar_type;
+    using reducer_type = reducer_of<Strategy>;
+
+    /// Compares the manifests of all ranks, then copies rank 0's parameters to all.
+    /// @throws ShapeError on all ranks, naming rank and first difference, if models differ; nothing is changed then
+    DataParallel(Net model, Link link, reducer_type reducer = {})
+        : model_(std::move(model)), link_(std::move(link)), reducer_(std::move(reducer)) {
+        guarded([&] {
+            detail::check_model(model_);
+            detail::agree_on_model(model_, link_);
+            broadcast(link_, std::span<scalar_type>(model_.parameters()));
+        });
+    }
+
+    /// Shard, backward, average: `batch` is the *global* batch, the same on every rank, of which this rank works on
+    /// the rows of `shard_of(batch.rows(), rank, world_size)`. Gradients of the step before are overwritten.
+    /// @return the mean loss over the global batch, the same on every rank
+    /// @throws ShapeError on every rank if the batch has no rows
+    template <Sliceable Batch>
+    MeanLoss backward(const Batch& batch) {
+        return guarded([&] {
+            const std::size_t rows = batch.rows();
+            if (rows == 0) throw ShapeError("the global batch has no rows");
+            const Shard own = shard_of(rows, link_.rank(), link_.world_size());
+            LossSum sum;
+            clear();
+            // A rank without rows has no part in the sum; its model need not cope with empty batches.
+            if (own.size > 0) sum = differentiate(batch.slice(own));
+            return average(sum);
+        });
+    }
+
+    /// The same for rows that this rank has loaded itself; ranks may bring different numbers, or none.
+    /// @return mean and total weight over all ranks; a weight of 0 if no rank brought any row: gradients are then 0
+    template <class Rows>
+    MeanLoss backward_shard(const Rows& rows) {
+        return guarded([&] {
+            LossSum sum;
+            clear();
+            if (rows.rows() > 0) sum = differentiate(rows);
+            return average(sum);
+        });
+    }
+
+    /// Copies rank 0's optimizer state to all ranks: for optimizers that have already stepped or were loaded.
+    /// @throws ShapeError on all ranks if the sizes of the states differ
+    template <class Optimizer>
+    void synchronize(Optimizer& optimizer) {
+        guarded([&] {
+            auto state = optimizer.state();
+            broadcast(link_, std::span(state));
+        });
+    }
+
+    Net& model() noexcept { return model_; }
+    const Net& model() const noexcept { return model_; }
+    Link& transport() noexcept { return link_; }
+    int rank() const noexcept { return link_.rank(); }
+    int world_size() const noexcept { return link_.world_size(); }
+
+private:
+    /// Whatever ends this rank's work ends everybody's, with the same text.
+    template <class Work>
+    auto guarded(const Work& work) {
+        try {
+            return work();
+        } catch (...) {
+            link_.fail(current_failure(link_.rank()));
+            throw;
+        }
+    }
+
+    void clear() {
+        for (scalar_type& gradient : std::span<scalar_type>(model_.gradients())) gradient = 0;
+    }
+
+    template <class Rows>
+    LossSum differentiate(const Rows& rows) {
+        static_assert(RunsBackward<Net, Rows>,
+                      "DataParallel: the model has no backward(rows) for these rows that returns a LossSum");
+        return model_.backward(rows);
+    }
+
+    MeanLoss average(const LossSum& own) {
+        std::array<double, 2> total{own.sum, own.weight};
+        reducer_.all_reduce(link_, std::span<double>(total));
+        // All ranks see the same total, so all of them stop here or none does.
+        if (total[1] == 0) return {0, 0};
+        const auto weight = static_cast<scalar_type>(total[1]);
+        reducer_.all_reduce(link_, std::span<scalar_type>(model_.gradients()), Sum{},
+                            [weight](std::span<scalar_type> piece, std::size_t) {
+                                for (scalar_type& value : piece) value /= weight;
+                            });
+        return {total[0] / total[1], total[1]};
+    }
+
+    Net model_;
+    Link link_;
+    reducer_type reducer_;
+};
+
+}  // namespace lockstep

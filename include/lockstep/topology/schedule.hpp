@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// A topology's steps as a value: one list a rank, for one half. Counting, proving and drawing start from it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <lockstep/core/concepts.hpp>
+
+namespace lockstep {
+
+/// The two halves of an all-reduce.
+enum class Half { reduce, distribute };
+
+/// `steps[rank]`: what that rank does, in order.
+using Schedule = std::vector<std::vector<Step>>;
+
+/// Calls `emit(Step)` for each step of `rank` in `half`.
+template <Topology Shape, class Emit>
+constexpr void steps_of(Half half, int rank, int world_size, Emit&& emit) {
+    if (half == Half::reduce) Shape::reduce(rank, world_size, emit);
+    else Shape::distribute(rank, world_size, emit);
+}
+
+template <Topology Shape>
+constexpr Schedule schedule_of(Half half, int world_size) {
+    Schedule schedule(static_cast<std::size_t>(world_size), std::vector<Step>{});
+    for (int rank = 0; rank < world_size; ++rank) {
+        auto& steps = schedule[static_cast<std::size_t>(rank)];
+        steps_of<Shape>(half, rank, world_size, [&steps](const Step& step) { steps.push_back(step); });
+    }
+    return schedule;
+}
+
+/// The elements of a buffer of `elements` that a transfer moves, when the buffer is cut into `chunks` chunks.
+constexpr Shard elements_of(const Transfer& transfer, std::size_t elements, int chunks) {
+    if (transfer.chunk_count == 0) return {};
+    const Shard first = shard_of(elements, transfer.first_chunk, chunks);
+    const Shard last = shard_of(elements, transfer.first_chunk + transfer.chunk_count - 1, chunks);
+    return {first.begin, last.end() - first.begin};
+}
+
+/// What one rank does in one all-reduce.
+struct Counts {
+    std::uint64_t rounds = 0;             ///< steps, each a send, a receive, or both at once
+    std::uint64_t messages_sent = 0;
+    std::uint64_t elements_sent = 0;
+    std::uint64_t elements_combined = 0;  ///< additions
+
+    friend constexpr bool operator==(const Counts&, const Counts&) = default;
+};
+
+/// Counts of `rank` for an all-reduce of `elements` elements, from the schedule alone.
+template <Topology Shape>
+constexpr Counts counts_of(int rank, int world_size, std::size_t elements) {
+    Counts counts;
+    const auto count = [&](const Step& step) {
+        ++counts.rounds;
+        if (step.send.any()) {
+            ++counts.messages_sent;
+            counts.elements_sent += elements_of(step.send, elements, Shape::chunks(world_size)).size;
+        }
+        if (step.receive.any() && step.fold == Fold::add) {
+            counts.elements_combined += elements_of(step.receive, elements, Shape::chunks(world_size)).size;
+        }
+    };
+    Shape::reduce(rank, world_size, count);
+    Shape::distribute(rank, world_size, count);
+    return counts;
+}
+
+}  // namespace lockstep

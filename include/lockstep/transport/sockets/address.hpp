@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// Addresses as text ("127.0.0.1:29500", "[::1]:29500", "unix:/path"), and listening at and connecting to them.
+#pragma once
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <lockstep/core/deadline.hpp>
+#include <lockstep/core/error.hpp>
+#include <lockstep/transport/sockets/io.hpp>
+
+namespace lockstep::detail {
+
+inline constexpr std::string_view unix_prefix = "unix:";
+
+inline bool is_unix(std::string_view address) noexcept { return address.starts_with(unix_prefix); }
+
+inline std::string system_text(const std::string& what, int error) { return what + ": " + std::strerror(error); }
+
+/// A socket address of any family.
+struct SocketAddress {
+    sockaddr_storage storage{};
+    socklen_t size = 0;
+
+    const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
+    sockaddr* get() noexcept { return reinterpret_cast<sockaddr*>(&storage); }
+    int family() const noexcept { return storage.ss_family; }
+};
+
+inline SocketAddress unix_address(const std::string& address) {
+    const std::string path = address.substr(unix_prefix.size());
+    sockaddr_un name{};
+    if (path.empty() || path.size() >= sizeof name.sun_path) {
+        throw ConfigurationError("the socket path \"" + path + "\" has " + std::to_string(path.size()) +
+                                 " characters; 1 to " + std::to_string(sizeof name.sun_path - 1) + " are possible");
+    }
+    name.sun_family = AF_UNIX;
+    std::memcpy(name.sun_path, path.data(), path.size());
+    SocketAddress result;
+    std::memcpy(&result.storage, &name, sizeof name);
+    result.size = sizeof name;
+    return result;
+}
+
+/// All addresses that `address` stands for. Empty if the name cannot be looked up at the moment.
+/// @throws ConfigurationError if it can never be
+inline std::vector<SocketAddress> resolve(const std::string& address) {
+    if (is_unix(address)) return {unix_address(address)};
+    const std::size_t colon = address.rfind(':');
+    if (colon == std::string::npos) throw ConfigurationError("the address \"" + address + "\" names no port");
+    std::string host = address.substr(0, colon);
+    const std::string port = address.substr(colon + 1);
+    if (host.size() > 1 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+    addrinfo hints{};
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_NUMERICSERV;
+    addrinfo* found = nullptr;
+    const int code = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
+    if (code == EAI_AGAIN) return {};
+    if (code != 0) {
+        throw ConfigurationError("the address \"" + address + "\" cannot be resolved: " + ::gai_strerror(code));
+    }
+    const std::unique_ptr<addrinfo, void (*)(addrinfo*)> release(found, &::freeaddrinfo);
+    std::vector<SocketAddress> results;
+    for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+        SocketAddress result;
+        std::memcpy(&result.storage, each->ai_addr, each->ai_addrlen);
+        result.size = each->ai_addrlen;
+        results.push_back(result);
+    }
+    return results;
+}
+
+/// `127.0.0.1:29500` or `[::1]:29500`: always numeric, so that nobody has to look it up again.
+inline std::string to_text(const SocketAddress& address) {
+    if (address.family() == AF_UNIX) {
+        return std::string(unix_prefix) + reinterpret_cast<const sockaddr_un*>(&address.storage)->sun_path;
+    }
+    char host[NI_MAXHOST];
+    char port[NI_MAXSERV];
+    const int code = ::getnameinfo(address.get(), address.size, host, sizeof host, port, sizeof port,
+                                   NI_NUMERICHOST | NI_NUMERICSERV);
+    if (code != 0) throw TransportError(std::string("getnameinfo: ") + ::gai_strerror(code));
+    const bool v6 = address.family() == AF_INET6;
+    return (v6 ? "[" : "") + std::string(host) + (v6 ? "]:" : ":") + port;
+}
+
+inline SocketAddress local_address(int descriptor) {
+    SocketAddress address;
+    address.size = sizeof address.storage;
+    if (::getsockname(descriptor, address.get(), &address.size) != 0) {
+        throw TransportError(system_text("getsockname", errno));
+    }
+    return address;
+}
+
+/// A non-blocking socket, closed in programs that this one starts. `buffer_bytes` 0 leaves the kernel's tuning alone.
+inline Descriptor open_socket(int family, int buffer_bytes) {
+    Descriptor opened(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!opened) return opened;
+    const int one = 1;
+    if (family != AF_UNIX) ::setsockopt(opened.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (buffer_bytes > 0) {
+        ::setsockopt(opened.get(), SOL_SOCKET, SO_SNDBUF, &buffer_bytes, sizeof buffer_bytes);
+        ::setsockopt(opened.get(), SOL_SOCKET, SO_RCVBUF, &buffer_bytes, sizeof buffer_bytes);
+    }
+    return opened;
+}
+
+/// Listens at the first address that `address` stands for and that this host has. Port 0 lets the kernel choose.
+/// @throws TransportError naming the address: at once if it is taken
+inline Descriptor listen_at(const std::string& address, int buffer_bytes) {
+    int error = EADDRNOTAVAIL;
+    for (const SocketAddress& candidate : resolve(address)) {
+        Descriptor opened = open_socket(candidate.family(), buffer_bytes);
+        error = errno;
+        if (!opened) continue;
+        const int one = 1;
+        // Lets a restarted job reuse a port in TIME_WAIT; a port with a live listener stays taken.
+        if (candidate.family() != AF_UNIX) ::setsockopt(opened.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+        if (::bind(opened.get(), candidate.get(), candidate.size) == 0 && ::listen(opened.get(), SOMAXCONN) == 0) {
+            return opened;
+        }
+        error = errno;
+        if (error == EADDRINUSE) break;
+    }
+    throw TransportError("cannot listen at " + system_text(address, error) +
+                         (error == EADDRINUSE ? " (another job, or rank 0 claimed twice)" : ""));
+}
+
+/// One attempt at one address; an empty descriptor if it fails.
+inline Descriptor try_connect(const SocketAddress& address, int buffer_bytes, const Deadline& deadline, int& error) {
+    Descriptor opened = open_socket(address.family(), buffer_bytes);
+    error = errno;
+    if (!opened) return opened;
+    if (::connect(opened.get(), address.get(), address.size) != 0) {
+        error = errno;
+        if (error != EINPROGRESS && error != EINTR) return {};
+        if (!poll_until(opened.get(), POLLOUT, deadline)) {
+            error = ETIMEDOUT;
+            return {};
+        }
+        socklen_t size = sizeof error;
+        ::getsockopt(opened.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+        if (error != 0) return {};
+    }
+    const SocketAddress mine = local_address(opened.get());
+    // A connection to an unused local port can, by chance, be answered by itself.
+    if (address.family() != AF_UNIX && mine.size == address.size && to_text(mine) == to_text(address)) {
+        error = ECONNREFUSED;
+        return {};
+    }
+    return opened;
+}
+
+/// Connects to any of the addresses that `address` stands for; tries again until the deadline, since whoever listens
+/// may not be up yet. @throws TimeoutError naming the address and the last reason
+inline Descriptor connect_to(const std::string& address, int buffer_bytes, const Deadline& deadline) {
+    int error = 0;
+    for (int pause = 1;; pause = pause < 50 ? pause * 2 : 50) {
+        const auto candidates = resolve(address);
+        for (const SocketAddress& candidate : candidates) {
+            if (Descriptor opened = try_connect(candidate, buffer_bytes, deadline, error)) return opened;
+        }
+        if (deadline.passed()) {
+            throw TimeoutError("nobody answers at " +
+                               (candidates.empty() ? address + ": the name cannot be looked up"
+                                                   : system_text(address, error)));
+        }
+        ::poll(nullptr, 0, pause);
+    }
+}
+
+}  // namespace lockstep::detail

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// Where connections wait until they have said who they are: a silent or strange one keeps nobody else waiting.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <lockstep/transport/sockets/address.hpp>
+#include <lockstep/transport/sockets/messages.hpp>
+
+namespace lockstep::detail {
+
+template <class System>
+class Lobby {
+public:
+    /// Guests must introduce themselves within `patience`, or are shown out.
+    Lobby(Descriptor listener, Seconds patience) : listener_(std::move(listener)), patience_(patience) {}
+
+    int descriptor() const noexcept { return listener_.get(); }
+
+    /// The next guest that has introduced itself. Nothing if the deadline passed, or if one of `watched` has
+    /// something to say first: its index is then left in `spoke`.
+    std::optional<Guest> next(const Deadline& deadline, std::span<const int> watched, std::optional<std::size_t>& spoke) {
+        std::vector<pollfd> waits;
+        for (;;) {
+            for (std::size_t index = 0; index < guests_.size(); ++index) {
+                const auto state = guests_[index].template read<System>();
+                if (state == Guest::State::waiting) continue;
+                Guest guest = std::move(guests_[index]);
+                guests_.erase(guests_.begin() + static_cast<std::ptrdiff_t>(index--));
+                if (state == Guest::State::ready) return guest;
+            }
+            waits.clear();
+            for (const int descriptor : watched) waits.push_back({descriptor, POLLIN, 0});
+            waits.push_back({listener_.get(), POLLIN, 0});
+            for (const Guest& guest : guests_) waits.push_back({guest.descriptor(), POLLIN, 0});
+            // The wait ends early when a guest's patience does; the loop then shows it out.
+            Deadline earliest = deadline;
+            for (const Guest& guest : guests_) {
+                if (guest.deadline().time() < earliest.time()) earliest = guest.deadline();
+            }
+            if (!poll_until(waits, earliest)) {
+                if (deadline.passed()) return std::nullopt;
+                continue;
+            }
+            for (std::size_t index = 0; index < watched.size(); ++index) {
+                if (waits[index].revents == 0) continue;
+                spoke = index;
+                return std::nullopt;
+            }
+            if (waits[watched.size()].revents != 0) welcome_all();
+        }
+    }
+
+private:
+    void welcome_all() {
+        for (;;) {
+            Descriptor accepted(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+            if (accepted) {
+                const int one = 1;
+                ::setsockopt(accepted.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+                guests_.emplace_back(std::move(accepted), Deadline::after(patience_));
+            } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+                return;
+            } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+                throw TransportError(system_text("accept", errno));
+            }
+            // Anything else concerns one connection that broke before it was accepted.
+        }
+    }
+
+    Descriptor listener_;
+    Seconds patience_;
+    std::vector<Guest> guests_;
+};
+
+}  // namespace lockstep::detail

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// How ranks find each other: all meet at rank 0's address, learn everybody's, and connect in pairs.
+///
+/// 1. Rank 0 listens. The others connect to it (again and again until it is up), and say hello with the address at
+///    which they listen themselves: the one on which they reached rank 0, with a port of their own.
+/// 2. When all have come, rank 0 welcomes each with the list of addresses. These control connections stay.
+/// 3. Each rank connects to every lower rank for data, says hello, and is welcomed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <lockstep/transport/sockets/address.hpp>
+#include <lockstep/transport/sockets/lobby.hpp>
+#include <lockstep/transport/sockets/messages.hpp>
+
+namespace lockstep {
+
+struct SocketsOptions {
+    int rank = 0;
+    int world_size = 1;
+    /// Where rank 0 listens: "host:port", "[v6 address]:port" or "unix:/path".
+    std::string address = "127.0.0.1:29500";
+    /// Ranks of another job (a restarted one, say) are not let in.
+    std::uint64_t job = 0;
+    /// How long one collective may take before a missing rank becomes a TimeoutError.
+    Seconds timeout{60};
+    /// How long ranks wait for each other at the start.
+    Seconds join_timeout{60};
+    /// How long a connection may take to say who it is.
+    Seconds handshake_timeout{10};
+    /// SO_SNDBUF and SO_RCVBUF of every connection; 0 leaves them to the kernel, which tunes them better.
+    int socket_buffer_bytes = 0;
+    /// A listening socket that rank 0 takes over instead of opening one; -1 for none.
+    int listener = -1;
+};
+
+namespace detail {
+
+/// What a rendezvous yields: by rank, connections for control (all at rank 0, one to rank 0 elsewhere) and for data.
+struct Connections {
+    std::vector<Descriptor> control;
+    std::vector<Descriptor> data;
+};
+
+template <class System>
+class Rendezvous {
+public:
+    explicit Rendezvous(const SocketsOptions& options)
+        : options_(options), deadline_(Deadline::after(options.join_timeout)) {
+        connections_.control.resize(static_cast<std::size_t>(options.world_size));
+        connections_.data.resize(static_cast<std::size_t>(options.world_size));
+    }
+
+    /// @throws ConfigurationError if ranks disagree about the world, TimeoutError naming who has not come
+    Connections run() {
+        if (options_.rank == 0) host();
+        else join();
+        return std::move(connections_);
+    }
+
+private:
+    static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
+
+    Hello hello(Role role, std::string address) const {
+        return {options_.rank, options_.world_size, role, options_.job, std::move(address)};
+    }
+
+    void host() {
+        Descriptor listener(options_.listener);
+        if (!listener) listener = listen_at(options_.address, options_.socket_buffer_bytes);
+        Lobby<System> lobby(std::move(listener), options_.handshake_timeout);
+        std::vector<std::string> addresses(index(options_.world_size), options_.address);
+        admit(lobby, Role::control, options_.world_size - 1, connections_.control, &addresses);
+        std::string table;
+        for (const std::string& address : addresses) table += address + "\n";
+        const auto welcome = control_frame(FrameKind::welcome, std::as_bytes(std::span(table)));
+        for (int rank = 1; rank < options_.world_size; ++rank) {
+            // A rank that is gone already will be missed when its data connection does not come.
+            write_all<System>(connections_.control[index(rank)].get(), welcome, deadline_);
+        }
+        admit(lobby, Role::data, options_.world_size - 1, connections_.data, nullptr);
+    }
+
+    void join() {
+        Descriptor& control = connections_.control[0];
+        control = connect_to(options_.address, options_.socket_buffer_bytes, deadline_);
+        const std::string own = is_unix(options_.address) ? options_.address + "." + std::to_string(options_.rank)
+                                                          : with_free_port(local_address(control.get()));
+        Descriptor listener = listen_at(own, options_.socket_buffer_bytes);
+        const std::string advertised = to_text(local_address(listener.get()));
+        write_all<System>(control.get(), encode(hello(Role::control, advertised)), deadline_);
+        const std::vector<std::string> addresses = read_table(control.get());
+        for (int lower = 0; lower < options_.rank; ++lower) {
+            connect_data(lower, lower == 0 ? options_.address : addresses[index(lower)]);
+        }
+        Lobby<System> lobby(std::move(listener), options_.handshake_timeout);
+        admit(lobby, Role::data, options_.world_size - 1 - options_.rank, connections_.data, nullptr);
+        // Everyone has come: the name in the file system has done its work.
+        if (is_unix(own)) ::unlink(own.substr(unix_prefix.size()).c_str());
+    }
+
+    static std::string with_free_port(SocketAddress address) {
+        const std::string text = to_text(address);
+        return text.substr(0, text.rfind(':')) + ":0";
+    }
+
+    std::vector<std::string> read_table(int control) {
+        const auto message = read_message<System>(control, deadline_);
+        if (!message && deadline_.passed()) {
+            throw TimeoutError("rank " + std::to_string(options_.rank) + " has waited " +
+                               to_string(options_.join_timeout) + " at " + options_.address +
+                               " for all ranks to come", 0);
+        }
+        if (!message || message->kind != FrameKind::welcome) raise(failure_in(message, 0));
+        std::vector<std::string> addresses;
+        const std::string table = text_of(message->payload);
+        for (std::size_t begin = 0; begin < table.size();) {
+            const std::size_t end = std::min(table.find('\n', begin), table.size());
+            addresses.push_back(table.substr(begin, end - begin));
+            begin = end + 1;
+        }
+        if (addresses.size() != index(options_.world_size)) {
+            throw TransportError("rank 0 knows " + std::to_string(addresses.size()) + " addresses of " +
+                                 std::to_string(options_.world_size), 0);
+        }
+        return addresses;
+    }
+
+    void connect_data(int peer, const std::string& address) {
+        Descriptor data = connect_to(address, options_.socket_buffer_bytes, deadline_);
+        write_all<System>(data.get(), encode(hello(Role::data, {})), deadline_);
+        const auto answer = read_message<System>(data.get(), deadline_);
+        if (!answer || answer->kind != FrameKind::welcome) {
+            if (deadline_.passed()) throw TimeoutError("rank " + std::to_string(peer) + " does not answer at " + address, peer);
+            raise(failure_in(answer, peer));
+        }
+        connections_.data[index(peer)] = std::move(data);
+    }
+
+    /// Lets in `count` ranks that come for `role`; the addresses they listen at go into `addresses`.
+    void admit(Lobby<System>& lobby, Role role, int count, std::vector<Descriptor>& into, std::vector<std::string>* addresses) {
+        while (count > 0) {
+            std::vector<int> watched;
+            std::vector<int> ranks;
+            for (int rank = 0; rank < options_.world_size; ++rank) {
+                if (!connections_.control[index(rank)]) continue;
+                watched.push_back(connections_.control[index(rank)].get());
+                ranks.push_back(rank);
+            }
+            std::optional<std::size_t> spoke;
+            std::optional<Guest> guest = lobby.next(deadline_, watched, spoke);
+            if (spoke) {
+                const int rank = ranks[*spoke];
+                abandon(failure_in(read_message<System>(watched[*spoke], Deadline::after(Seconds{1})), rank), nullptr);
+            }
+            if (!guest) abandon({ErrorKind::timeout, first_missing(into), missing(into)}, nullptr);
+            const Hello& who = guest->hello();
+            if (who.job != options_.job || who.role != role) continue;  // An older job's, or out of turn.
+            if (const std::string fault = fault_of(who, into); !fault.empty()) {
+                abandon({ErrorKind::configuration, who.rank, fault}, &*guest);
+            }
+            if (addresses != nullptr) (*addresses)[index(who.rank)] = who.address;
+            const int rank = who.rank;
+            into[index(rank)] = guest->take();
+            if (role == Role::data) {
+                write_all<System>(into[index(rank)].get(), control_frame(FrameKind::welcome, {}), deadline_);
+            }
+            --count;
+        }
+    }
+
+    std::string fault_of(const Hello& who, const std::vector<Descriptor>& present) const {
+        const std::string name = "rank " + std::to_string(who.rank);
+        if (who.world_size != options_.world_size) {
+            return "rank " + std::to_string(options_.rank) + " expects a world of " +
+                   std::to_string(options_.world_size) + " ranks, " + name + " says " + std::to_string(who.world_size);
+        }
+        if (who.rank < 0 || who.rank >= options_.world_size) {
+            return name + " is outside a world of " + std::to_string(options_.world_size) + " ranks";
+        }
+        if (who.rank == options_.rank || present[index(who.rank)]) return name + " is claimed twice";
+        return {};
+    }
+
+    int first_missing(const std::vector<Descriptor>& present) const {
+        for (int rank = options_.rank == 0 ? 1 : options_.rank + 1; rank < options_.world_size; ++rank) {
+            if (!present[index(rank)]) return rank;
+        }
+        return -1;
+    }
+
+    std::string missing(const std::vector<Descriptor>& present) const {
+        std::string ranks;
+        for (int rank = options_.rank + 1; rank < options_.world_size; ++rank) {
+            if (!present[index(rank)]) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+        }
+        return "rank " + std::to_string(options_.rank) + " has waited " + to_string(options_.join_timeout) + " at " +
+               options_.address + "; missing of " + std::to_string(options_.world_size) + " ranks: " + ranks;
+    }
+
+    /// Tells everybody reachable, then throws.
+    [[noreturn]] void abandon(const Failure& failure, const Guest* guest) {
+        const auto notice = encode(failure);
+        const Deadline soon = Deadline::after(Seconds{1});
+        if (guest != nullptr) write_all<System>(guest->descriptor(), notice, soon);
+        for (const Descriptor& control : connections_.control) {
+            if (control) write_all<System>(control.get(), notice, soon);
+        }
+        raise(failure);
+    }
+
+    const SocketsOptions& options_;
+    Deadline deadline_;
+    Connections connections_;
+};
+
+}  // namespace detail
+}  // namespace lockstep

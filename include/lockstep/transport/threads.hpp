@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// Transport Threads: ranks are threads of one process.
+/// Idea: a sender posts the address of its bytes; the receiver folds them straight from the sender's memory.
+/// Cost: no copy; one compare-and-swap, one or two cache lines between cores and no system call a message while both
+///       spin; a wake-up (microseconds) when one sleeps.
+/// Choose it when: one machine is enough. It is also the easiest to debug.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <lockstep/core/concepts.hpp>
+#include <lockstep/transport/doorbell.hpp>
+
+namespace lockstep {
+
+struct ThreadsOptions {
+    /// How long one collective may take before a missing rank becomes a TimeoutError.
+    Seconds timeout{60};
+};
+
+namespace detail {
+
+/// What the ranks of one world share.
+class ThreadWorld {
+public:
+    ThreadWorld(int world_size, ThreadsOptions settings)
+        : options(settings),
+          size(world_size),
+          spins(spins_for(world_size)),
+          ranks(static_cast<std::size_t>(world_size)),
+          boxes_(static_cast<std::size_t>(world_size) * static_cast<std::size_t>(world_size)) {}
+
+    /// Where `sender` leaves word for `receiver`. Only the sender moves it from free to posted, only the receiver
+    /// from posted to taking and back to free; the sender may take a posted message back.
+    struct alignas(64) Mailbox {
+        enum State : int { free, posted, taking };
+        std::atomic<int> state{free};
+        Call call;
+        std::span<const std::byte> bytes;
+    };
+
+    struct alignas(64) Rank {
+        Doorbell bell;
+        std::atomic<bool> left{false};
+        std::uint64_t calls = 0;
+        Traffic traffic;
+    };
+
+    Mailbox& box(int sender, int receiver) { return boxes_[static_cast<std::size_t>(sender * size + receiver)]; }
+    Rank& rank(int index) { return ranks[static_cast<std::size_t>(index)]; }
+
+    bool failed() const noexcept { return failed_.load(); }
+
+    /// Keeps the first failure and wakes everybody.
+    void fail(Failure failure) {
+        {
+            const std::lock_guard lock(mutex_);
+            if (!failed_.load()) {
+                failure_ = std::move(failure);
+                failed_.store(true);
+            }
+        }
+        ring_all();
+    }
+
+    void leave(int leaver) {
+        rank(leaver).left.store(true);
+        ring_all();
+    }
+
+    [[noreturn]] void raise_failure() {
+        const std::lock_guard lock(mutex_);
+        raise(failure_);
+    }
+
+    ThreadsOptions options;
+    int size;
+    int spins;
+    std::vector<Rank> ranks;
+
+private:
+    void ring_all() {
+        for (Rank& each : ranks) each.bell.ring();
+    }
+
+    std::vector<Mailbox> boxes_;
+    std::mutex mutex_;
+    std::atomic<bool> failed_{false};
+    Failure failure_;
+};
+
+}  // namespace detail
+
+/// A handle of one rank; copies are the same rank. Made by `Threads::world`, usually inside `run_threads`.
+class Threads {
+public:
+    /// One handle a rank. @throws ConfigurationError if `world_size` is less than one
+    static std::vector<Threads> world(int world_size, ThreadsOptions options = {}) {
+        if (world_size < 1) {
+            throw ConfigurationError("world_size must be at least 1, not " + std::to_string(world_size));
+        }
+        const auto shared = std::make_shared<detail::ThreadWorld>(world_size, options);
+        std::vector<Threads> handles;
+        for (int rank = 0; rank < world_size; ++rank) handles.push_back(Threads(shared, rank));
+        return handles;
+    }
+
+    int rank() const noexcept { return rank_; }
+    int world_size() const noexcept { return world_->size; }
+    Traffic traffic() const noexcept { return world_->rank(rank_).traffic; }
+
+    /// @throws the failure that ended this world, if it has failed
+    Call begin(const Request& request) {
+        if (world_->failed()) world_->raise_failure();
+        return {world_->rank(rank_).calls++, request, Deadline::after(world_->options.timeout)};
+    }
+
+    /// @throws ShapeError or TransportError if the peers are in another call; TimeoutError naming the rank waited
+    ///         for; PeerLost if it has left; whatever another rank failed with
+    void exchange(const Call& call, Outgoing outgoing, Incoming incoming) {
+        if (outgoing.peer >= 0) post(call, outgoing);
+        try {
+            if (incoming.peer >= 0) take(call, incoming);
+            if (outgoing.peer >= 0) await(call, outgoing.peer, rank_, outgoing.peer, Mailbox::free);
+        } catch (...) {
+            // Nobody may read our memory once this rank unwinds.
+            if (outgoing.peer >= 0) withdraw(outgoing.peer);
+            throw;
+        }
+    }
+
+    /// Every call under way and to come, on every rank, throws `failure`. The first failure stays.
+    void fail(Failure failure) { world_->fail(std::move(failure)); }
+
+    /// Says that this rank makes no more calls: a rank that still waits for it gets PeerLost at once.
+    void leave() { world_->leave(rank_); }
+
+private:
+    using Mailbox = detail::ThreadWorld::Mailbox;
+
+    Threads(std::shared_ptr<detail::ThreadWorld> world, int rank) : world_(std::move(world)), rank_(rank) {}
+
+    void post(const Call& call, const Outgoing& outgoing) {
+        Mailbox& box = world_->box(rank_, outgoing.peer);
+        box.call = call;
+        box.bytes = outgoing.bytes;
+        box.state.store(Mailbox::posted);
+        world_->rank(outgoing.peer).bell.ring();
+        Traffic& traffic = world_->rank(rank_).traffic;
+        ++traffic.messages;
+        traffic.bytes += outgoing.bytes.size();
+    }
+
+    void take(const Call& call, const Incoming& incoming) {
+        await(call, incoming.peer, incoming.peer, rank_, Mailbox::posted);
+        Mailbox& box = world_->box(incoming.peer, rank_);
+        int expected = Mailbox::posted;
+        if (!box.state.compare_exchange_strong(expected, Mailbox::taking)) {
+            world_->raise_failure();  // The sender took it back, which it does only on failure.
+        }
+        const bool agreed = box.call.sequence == call.sequence && box.call.request == call.request &&
+                            box.bytes.size() == incoming.bytes.size();
+        Failure failure;
+        if (!agreed) {
+            failure = disagreement(rank_, call, incoming.peer, box.call.sequence, box.call.request);
+        } else if (incoming.combine != nullptr) {
+            incoming.combine(incoming.bytes.data(), box.bytes.data(), box.bytes.size());
+        } else if (!box.bytes.empty()) {
+            std::memmove(incoming.bytes.data(), box.bytes.data(), box.bytes.size());
+        }
+        box.state.store(Mailbox::free);
+        world_->rank(incoming.peer).bell.ring();
+        if (!agreed) {
+            fail(failure);
+            world_->raise_failure();
+        }
+    }
+
+    /// Waits until the box from `sender` to `receiver` is in `state`; `peer` is the one waited for.
+    void await(const Call& call, int peer, int sender, int receiver, int state) {
+        const Mailbox& box = world_->box(sender, receiver);
+        const auto& left = world_->rank(peer).left;
+        const auto ended = [&] { return box.state.load() == state || world_->failed() || left.load(); };
+        const bool in_time = world_->rank(rank_).bell.wait(ended, world_->spins, call.deadline);
+        if (world_->failed()) world_->raise_failure();
+        if (box.state.load() == state) return;
+        const std::string where = " in " + to_string(call);
+        if (in_time) {
+            fail({ErrorKind::peer_lost, peer,
+                  "rank " + std::to_string(peer) + " has left; rank " + std::to_string(rank_) + " waits for it" + where});
+        } else {
+            fail({ErrorKind::timeout, peer,
+                  "rank " + std::to_string(rank_) + " has waited " + to_string(world_->options.timeout) +
+                      " for rank " + std::to_string(peer) + where});
+        }
+        world_->raise_failure();
+    }
+
+    void withdraw(int receiver) noexcept {
+        std::atomic<int>& state = world_->box(rank_, receiver).state;
+        int expected = Mailbox::posted;
+        if (state.compare_exchange_strong(expected, Mailbox::free)) return;
+        // The receiver is folding our bytes this moment: it needs no one to end that.
+        while (state.load() == Mailbox::taking) std::this_thread::yield();
+    }
+
+    std::shared_ptr<detail::ThreadWorld> world_;
+    int rank_;
+};
+
+}  // namespace lockstep
