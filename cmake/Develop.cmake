@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # What only the developers of lockstep see: a build type, warnings as errors, sanitizers.
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
     set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
 endif()
 set(CMAKE_CXX_EXTENSIONS OFF)

@@ -28,9 +28,10 @@ public:
     using Clock = std::chrono::steady_clock;
 
     static Deadline after(Seconds span) {
-        // A year is as good as for ever, and keeps the sum inside the clock's range.
+        // A year is as good as for ever, less than nothing as nothing; both keep the sum inside the clock's range.
         const Seconds bounded = span < Seconds{3.2e7} ? span : Seconds{3.2e7};
-        return Deadline{Clock::now() + std::chrono::duration_cast<Clock::duration>(bounded)};
+        const Seconds ahead = bounded > Seconds{0} ? bounded : Seconds{0};
+        return Deadline{Clock::now() + std::chrono::duration_cast<Clock::duration>(ahead)};
     }
 
     Clock::time_point time() const noexcept { return time_; }

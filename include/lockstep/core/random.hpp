@@ -42,8 +42,9 @@ public:
     explicit constexpr Random(std::uint64_t seed, std::uint64_t stream = 0) noexcept
         : seed_(seed), stream_(stream) {}
 
-    static constexpr result_type min() noexcept { return 0; }
-    static constexpr result_type max() noexcept { return ~result_type{0}; }
+    // In parentheses, because some platforms have macros of these names.
+    static constexpr result_type (min)() noexcept { return 0; }
+    static constexpr result_type (max)() noexcept { return ~result_type{0}; }
 
     /// The next 64 random bits.
     constexpr result_type operator()() noexcept { return at(position_++); }
@@ -74,9 +75,9 @@ public:
     constexpr std::uint64_t below(std::uint64_t bound) noexcept {
         if (bound == 0) return 0;
         // Bits above the largest multiple of bound are drawn again, so that each value has the same share.
-        const std::uint64_t excess = (max() % bound + 1) % bound;
+        const std::uint64_t excess = ((max)() % bound + 1) % bound;
         std::uint64_t bits = (*this)();
-        while (bits > max() - excess) bits = (*this)();
+        while (bits > (max)() - excess) bits = (*this)();
         return bits % bound;
     }
 

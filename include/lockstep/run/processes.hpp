@@ -18,11 +18,9 @@
 #include <unistd.h>
 
 #include <lockstep/transport/sockets.hpp>
+#include <lockstep/transport/sockets/local.hpp>
 
 namespace lockstep {
-
-/// What joins the processes of one host.
-enum class LocalSockets { unix_domain, tcp };
 
 struct ProcessesOptions {
     LocalSockets sockets = LocalSockets::unix_domain;
@@ -33,33 +31,6 @@ struct ProcessesOptions {
 };
 
 namespace detail {
-
-/// A directory of our own for socket names; nobody else can enter it. Gone with this object.
-class PrivateDirectory {
-public:
-    PrivateDirectory() {
-        const char* const base = std::getenv("TMPDIR");
-        path_ = std::string(base != nullptr && *base != 0 ? base : "/tmp") + "/lockstep-XXXXXX";
-        if (::mkdtemp(path_.data()) == nullptr) throw TransportError(system_text("mkdtemp " + path_, errno));
-    }
-    PrivateDirectory(const PrivateDirectory&) = delete;
-    PrivateDirectory& operator=(const PrivateDirectory&) = delete;
-    ~PrivateDirectory() {
-        for (const std::string& name : names_) ::unlink(name.c_str());
-        ::rmdir(path_.c_str());
-    }
-
-    /// A socket for rank 0, with the names that `world_size` ranks derive from it; removed at the end.
-    std::string socket(int world_size) {
-        names_.push_back(path_ + "/socket");
-        for (int rank = 1; rank < world_size; ++rank) names_.push_back(path_ + "/socket." + std::to_string(rank));
-        return std::string(unix_prefix) + names_.front();
-    }
-
-private:
-    std::string path_;
-    std::vector<std::string> names_;
-};
 
 /// A forked worker, seen from its parent.
 struct Worker {
@@ -213,23 +184,14 @@ private:
 template <class Work>
 void run_processes(int world_size, const Work& work, const ProcessesOptions& options = {}) {
     if (world_size < 1) throw ConfigurationError("world_size must be at least 1, not " + std::to_string(world_size));
-    std::optional<detail::PrivateDirectory> directory;
-    SocketsOptions sockets{.world_size = world_size, .timeout = options.timeout, .join_timeout = options.join_timeout};
-    detail::Descriptor listener;
-    if (world_size > 1) {
-        if (options.sockets == LocalSockets::unix_domain) sockets.address = directory.emplace().socket(world_size);
-        else sockets.address = "127.0.0.1:0";
-        // Listening before the fork leaves no moment in which somebody else could take the address.
-        listener = detail::listen_at(sockets.address, 0);
-        sockets.address = detail::to_text(detail::local_address(listener.get()));
-    }
+    detail::LocalMeeting meeting(world_size, options.sockets);
     detail::Workers workers(options);
     for (int rank = 0; rank < world_size; ++rank) {
         workers.start(rank, [&] {
-            SocketsOptions own = sockets;
-            own.rank = rank;
-            if (rank == 0) own.listener = listener.release();
-            listener.reset();
+            SocketsOptions own = meeting.options(rank);
+            own.timeout = options.timeout;
+            own.join_timeout = options.join_timeout;
+            meeting.close();
             Sockets link(own);
             try {
                 work(link);
@@ -239,7 +201,7 @@ void run_processes(int world_size, const Work& work, const ProcessesOptions& opt
             }
         });
     }
-    listener.reset();
+    meeting.close();
     workers.wait();
     if (const auto failure = workers.failure()) raise(*failure);
 }

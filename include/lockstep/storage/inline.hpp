@@ -33,6 +33,8 @@ struct Inline {
 
         buffer(const buffer& other) noexcept : size_(other.size_) { std::copy_n(other.values_, size_, values_); }
         buffer& operator=(const buffer& other) noexcept {
+            // copy_n must not be given the same range twice.
+            if (this == &other) return *this;
             size_ = other.size_;
             std::copy_n(other.values_, size_, values_);
             return *this;

@@ -32,6 +32,7 @@ public:
 
     explicit SharedMapping(std::size_t bytes) : bytes_(bytes) {
         if (bytes == 0) return;
+        check_fits_in_memory();
         descriptor_ = ::memfd_create("lockstep", MFD_CLOEXEC);
         if (descriptor_ < 0) refuse("memfd_create");
         // Reserving the pages now turns "no memory left" into an error here rather than a signal later.
@@ -73,6 +74,15 @@ public:
     int descriptor() const noexcept { return descriptor_; }
 
 private:
+    /// The kernel does not bound a memory file: it would hand out pages until it has to kill somebody.
+    void check_fits_in_memory() const {
+        const auto pages = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES));
+        const auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+        if (bytes_ / page_bytes >= pages) {
+            throw ShapeError("shared memory of " + std::to_string(bytes_) + " bytes: the machine has " +
+                             std::to_string(pages * page_bytes));
+        }
+    }
     void map() {
         void* const address = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
         if (address == MAP_FAILED) refuse("mmap");
