@@ -65,10 +65,10 @@ struct Problem {
 
     void run_ours(Isa isa = lockstep::widest_isa()) {
         using View = MatrixView<const Scalar>;
-        const View left = shape.a_transposed ? View(a.data(), shape.k, shape.m).transposed()
-                                             : View(a.data(), shape.m, shape.k);
-        const View right = shape.b_transposed ? View(b.data(), shape.n, shape.k).transposed()
-                                              : View(b.data(), shape.k, shape.n);
+        const View left =
+            shape.a_transposed ? View(a.data(), shape.k, shape.m).transposed() : View(a.data(), shape.m, shape.k);
+        const View right =
+            shape.b_transposed ? View(b.data(), shape.n, shape.k).transposed() : View(b.data(), shape.k, shape.n);
         lockstep::kernels::gemm(left, right, MatrixView<Scalar>(ours.data(), shape.m, shape.n),
                                 lockstep::kernels::Accumulate::no, isa);
         benchmark::DoNotOptimize(ours.data());
@@ -85,11 +85,11 @@ struct Problem {
         const int a_step = shape.a_transposed ? m : k;
         const int b_step = shape.b_transposed ? k : n;
         if constexpr (std::is_same_v<Scalar, float>) {
-            cblas_sgemm(CblasRowMajor, a_form, b_form, m, n, k, 1, a.data(), a_step, b.data(), b_step, 0,
-                        theirs.data(), n);
+            cblas_sgemm(CblasRowMajor, a_form, b_form, m, n, k, 1, a.data(), a_step, b.data(), b_step, 0, theirs.data(),
+                        n);
         } else {
-            cblas_dgemm(CblasRowMajor, a_form, b_form, m, n, k, 1, a.data(), a_step, b.data(), b_step, 0,
-                        theirs.data(), n);
+            cblas_dgemm(CblasRowMajor, a_form, b_form, m, n, k, 1, a.data(), a_step, b.data(), b_step, 0, theirs.data(),
+                        n);
         }
         benchmark::DoNotOptimize(theirs.data());
         benchmark::ClobberMemory();
@@ -100,8 +100,7 @@ struct Problem {
         const double k = static_cast<double>(shape.k);
         const double bound = 2 * k * k * static_cast<double>(std::numeric_limits<Scalar>::epsilon());
         for (std::size_t at = 0; at < ours.size(); ++at) {
-            if (!(std::abs(static_cast<double>(ours[at]) - static_cast<double>(theirs[at])) <= bound))
-                return false;
+            if (!(std::abs(static_cast<double>(ours[at]) - static_cast<double>(theirs[at])) <= bound)) return false;
         }
         return true;
     }
@@ -147,25 +146,22 @@ bool compare(const Shape& shape, const char* type) {
         if (block % 2 != 0) our_times[block] = seconds_each(repetitions, ours);
     }
     std::array<double, blocks> ratios{};
-    for (std::size_t block = 0; block < blocks; ++block)
-        ratios[block] = their_times[block] / our_times[block];
+    for (std::size_t block = 0; block < blocks; ++block) ratios[block] = their_times[block] / our_times[block];
     std::sort(our_times.begin(), our_times.end());
     std::sort(their_times.begin(), their_times.end());
     std::sort(ratios.begin(), ratios.end());
     const double our_time = our_times[blocks / 2];
     const double their_time = their_times[blocks / 2];
     std::printf("%-6s %-18s ours %6.1f  OpenBLAS %6.1f GFLOP/s  ratio %.3f  (blocks %.3f to %.3f)%s\n", type,
-                shape.name().c_str(), shape.operations() / our_time * 1e-9,
-                shape.operations() / their_time * 1e-9, their_time / our_time, ratios.front(), ratios.back(),
-                agree ? "" : "  RESULTS DIFFER");
+                shape.name().c_str(), shape.operations() / our_time * 1e-9, shape.operations() / their_time * 1e-9,
+                their_time / our_time, ratios.front(), ratios.back(), agree ? "" : "  RESULTS DIFFER");
     return agree;
 }
 
 bool compare_all() {
     openblas_set_num_threads(1);
     const char* const asked = std::getenv("OPENBLAS_CORETYPE");
-    std::printf("OpenBLAS kernels: %s (%s)\n", openblas_get_corename(),
-                asked ? "OPENBLAS_CORETYPE" : "its choice");
+    std::printf("OpenBLAS kernels: %s (%s)\n", openblas_get_corename(), asked ? "OPENBLAS_CORETYPE" : "its choice");
     bool agree = true;
     for (const Shape& shape : shapes) agree = compare<float>(shape, "float") && agree;
     for (const Shape& shape : shapes) agree = compare<double>(shape, "double") && agree;
@@ -197,8 +193,7 @@ void add_benchmarks(const std::string& type) {
                                   [isa](Problem<Scalar>& problem) { problem.run_ours(isa); });
         }
 #ifdef LOCKSTEP_HAVE_CBLAS
-        add_benchmark<Scalar>(type + "openblas/", shape,
-                              [](Problem<Scalar>& problem) { problem.run_theirs(); });
+        add_benchmark<Scalar>(type + "openblas/", shape, [](Problem<Scalar>& problem) { problem.run_theirs(); });
 #endif
     }
 }

@@ -28,8 +28,10 @@
 
 #include <lockstep/data/csv.hpp>
 #include <lockstep/data/dataset.hpp>
+#include <lockstep/data/from_csv.hpp>
 #include <lockstep/data/loader.hpp>
-#include <lockstep/data/samplers.hpp>
+#include <lockstep/data/sequential_sampler.hpp>
+#include <lockstep/data/shuffled_sampler.hpp>
 
 #include <lockstep/topology/naive.hpp>
 #include <lockstep/topology/ring.hpp>

@@ -15,19 +15,17 @@ using namespace lockstep;
 // One handler for all that goes wrong between ranks, one for all that lockstep throws.
 static_assert(std::derived_from<Error, std::runtime_error>);
 static_assert(std::derived_from<TimeoutError, TransportError> && std::derived_from<PeerLost, TransportError>);
-static_assert(!std::derived_from<RemoteError, TransportError> &&
-              !std::derived_from<ShapeError, TransportError>);
+static_assert(!std::derived_from<RemoteError, TransportError> && !std::derived_from<ShapeError, TransportError>);
 
 template <class Type, ErrorKind Kind>
 struct Case {
     using type = Type;
     static constexpr ErrorKind kind = Kind;
 };
-using Cases =
-    boost::mpl::list<Case<ShapeError, ErrorKind::shape>, Case<FormatError, ErrorKind::format>,
-                     Case<ConfigurationError, ErrorKind::configuration>, Case<RemoteError, ErrorKind::remote>,
-                     Case<TransportError, ErrorKind::transport>, Case<TimeoutError, ErrorKind::timeout>,
-                     Case<PeerLost, ErrorKind::peer_lost>>;
+using Cases = boost::mpl::list<Case<ShapeError, ErrorKind::shape>, Case<FormatError, ErrorKind::format>,
+                               Case<ConfigurationError, ErrorKind::configuration>, Case<RemoteError, ErrorKind::remote>,
+                               Case<TransportError, ErrorKind::transport>, Case<TimeoutError, ErrorKind::timeout>,
+                               Case<PeerLost, ErrorKind::peer_lost>>;
 
 /// The failure that `current_failure(rank)` makes of what `work` throws.
 template <class Work>
@@ -56,8 +54,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(an_error_survives_the_way_to_another_rank, Tested,
     BOOST_TEST(sent.rank == 3);
     BOOST_TEST(sent.message == "what went wrong");
     BOOST_CHECK_EXCEPTION(raise(sent), Type, [](const Type& error) {
-        return error.kind() == Tested::kind && error.rank() == 3 &&
-               error.what() == std::string("what went wrong");
+        return error.kind() == Tested::kind && error.rank() == 3 && error.what() == std::string("what went wrong");
     });
     // Also for those who only know the base.
     BOOST_CHECK_THROW(raise(sent), Error);

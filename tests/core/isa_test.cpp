@@ -31,15 +31,13 @@ bool kernel_lists(const std::string& wanted) {
 
 BOOST_AUTO_TEST_CASE(the_kernel_agrees) {
     const bool avx2 = kernel_lists("avx2") && kernel_lists("fma");
-    const bool avx512 = kernel_lists("avx512f") && kernel_lists("avx512dq") && kernel_lists("avx512vl") &&
-                        kernel_lists("fma");
+    const bool avx512 =
+        kernel_lists("avx512f") && kernel_lists("avx512dq") && kernel_lists("avx512vl") && kernel_lists("fma");
     const Isa expected = avx512 ? Isa::avx512 : avx2 ? Isa::avx2 : Isa::baseline;
     BOOST_TEST((widest_isa() == expected));
 }
 #else
-BOOST_AUTO_TEST_CASE(other_processors_have_the_baseline) {
-    BOOST_TEST((widest_isa() == Isa::baseline));
-}
+BOOST_AUTO_TEST_CASE(other_processors_have_the_baseline) { BOOST_TEST((widest_isa() == Isa::baseline)); }
 #endif
 
 }  // namespace

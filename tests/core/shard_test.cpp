@@ -49,17 +49,12 @@ BOOST_AUTO_TEST_CASE(numbers_beyond_int_do_not_wrap) {
 }
 
 BOOST_AUTO_TEST_CASE(the_error_names_the_bad_argument) {
-    BOOST_CHECK_EXCEPTION(shard_of(10, 0, 0), ConfigurationError,
-                          says("world_size must be at least 1, not 0"));
-    BOOST_CHECK_EXCEPTION(shard_of(10, 0, -3), ConfigurationError,
-                          says("world_size must be at least 1, not -3"));
+    BOOST_CHECK_EXCEPTION(shard_of(10, 0, 0), ConfigurationError, says("world_size must be at least 1, not 0"));
+    BOOST_CHECK_EXCEPTION(shard_of(10, 0, -3), ConfigurationError, says("world_size must be at least 1, not -3"));
     // Both are wrong: the world is to blame, for no rank could be right.
-    BOOST_CHECK_EXCEPTION(shard_of(10, 5, 0), ConfigurationError,
-                          says("world_size must be at least 1, not 0"));
-    BOOST_CHECK_EXCEPTION(shard_of(10, 4, 4), ConfigurationError,
-                          says("rank 4 is outside a world of size 4"));
-    BOOST_CHECK_EXCEPTION(shard_of(10, -1, 4), ConfigurationError,
-                          says("rank -1 is outside a world of size 4"));
+    BOOST_CHECK_EXCEPTION(shard_of(10, 5, 0), ConfigurationError, says("world_size must be at least 1, not 0"));
+    BOOST_CHECK_EXCEPTION(shard_of(10, 4, 4), ConfigurationError, says("rank 4 is outside a world of size 4"));
+    BOOST_CHECK_EXCEPTION(shard_of(10, -1, 4), ConfigurationError, says("rank -1 is outside a world of size 4"));
     BOOST_CHECK_THROW(shard_of(0, 1, 1), ConfigurationError);
     BOOST_TEST((shard_of(0, 3, 4) == Shard{0, 0}));
 }

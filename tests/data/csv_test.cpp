@@ -76,8 +76,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_header_gaps_and_windows_line_ends, Scalar, Scala
 }
 
 BOOST_AUTO_TEST_CASE(a_missing_last_field_is_a_gap_too) {
-    refuses("a,b\n1,2\n3,\n",
-            "line 3, column 2 (\"b\"): \"\" is a gap, and CsvOptions::missing_as_nan is not set",
+    refuses("a,b\n1,2\n3,\n", "line 3, column 2 (\"b\"): \"\" is a gap, and CsvOptions::missing_as_nan is not set",
             with_header);
     BOOST_TEST(std::isnan(rows_of("1,2\n3,", with_gaps).at(1).at(1)));
     BOOST_TEST(std::isnan(rows_of(",2\n3,4", with_gaps).at(0).at(0)));
@@ -90,13 +89,12 @@ BOOST_AUTO_TEST_CASE(a_missing_last_field_is_a_gap_too) {
 }
 
 BOOST_AUTO_TEST_CASE(all_usual_spellings_are_the_same_table) {
-    for (const auto text :
-         {"1,2.5\n-3,4e2\n"sv, "1,2.5\n-3,4e2"sv, "1,2.5\r\n-3,4e2\r\n"sv, "1,2.5\r\n-3,4e2\r"sv,
-          "1,2.5\n-3,4e2\n\n \r\n\t\n"sv,
-          "\xEF\xBB\xBF"
-          "1,2.5\n-3,4e2\n"sv,
-          " 1 ,\t2.5 \n  -3,4e2\t\n"sv, "\"1\",\"2.5\"\n\"-3\" , \"4e2\"\n"sv, "\" 1 \",2.5\n-3,400.00\n"sv,
-          "+1,+2.5\n-3.0,+4E+2\n"sv, "1.,.25e1\n-0.3e1,400\n"sv}) {
+    for (const auto text : {"1,2.5\n-3,4e2\n"sv, "1,2.5\n-3,4e2"sv, "1,2.5\r\n-3,4e2\r\n"sv, "1,2.5\r\n-3,4e2\r"sv,
+                            "1,2.5\n-3,4e2\n\n \r\n\t\n"sv,
+                            "\xEF\xBB\xBF"
+                            "1,2.5\n-3,4e2\n"sv,
+                            " 1 ,\t2.5 \n  -3,4e2\t\n"sv, "\"1\",\"2.5\"\n\"-3\" , \"4e2\"\n"sv,
+                            "\" 1 \",2.5\n-3,400.00\n"sv, "+1,+2.5\n-3.0,+4E+2\n"sv, "1.,.25e1\n-0.3e1,400\n"sv}) {
         BOOST_TEST((rows_of(text) == two_rows), "the text is: " << text);
     }
     BOOST_TEST((rows_of("1;2.5\n-3;4e2", {.separator = ';'}) == two_rows));
@@ -127,8 +125,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_a_number_is_an_error) {
     }
     refuses("x,y\n1,2\n3,four", "line 3, column 2 (\"y\"): \"four\" is not a number", with_header);
     // Line ends of old machines: one line, whose fields are shown as they are.
-    refuses("1,2\r3,4",
-            "line 1, column 2: \"2\\x0d3\" is not a number; if line 1 is a header, set CsvOptions::header");
+    refuses("1,2\r3,4", "line 1, column 2: \"2\\x0d3\" is not a number; if line 1 is a header, set CsvOptions::header");
     refuses("1\n" + std::string(1000, '7') + "x",
             "line 2, column 1: \"" + std::string(40, '7') + "...\" is not a number");
     BOOST_TEST(std::isnan(rows_of("1\nnan", with_gaps).at(1).at(0)));
@@ -206,8 +203,7 @@ BOOST_AUTO_TEST_CASE(files_are_read_and_named) {
     BOOST_TEST(read_csv<double>(file.path(), with_header).values(0, 1) == 2);
     BOOST_CHECK_EXCEPTION(
         read_csv<double>(file.path()), FormatError,
-        says(file.path() +
-             ": line 1, column 1: \"a\" is not a number; if line 1 is a header, set CsvOptions::header"));
+        says(file.path() + ": line 1, column 1: \"a\" is not a number; if line 1 is a header, set CsvOptions::header"));
     BOOST_CHECK_EXCEPTION(read_csv<double>("/nowhere/t.csv"), FormatError,
                           says("/nowhere/t.csv: cannot be opened: No such file or directory"));
 }
@@ -235,18 +231,10 @@ BOOST_AUTO_TEST_CASE(damaged_text_is_a_table_or_a_format_error) {
         for (std::size_t damage = below(4); damage != 0; --damage) {
             const std::size_t place = below(text.size());
             switch (below(4)) {
-                case 0:
-                    text[place] = bytes[below(bytes.size())];
-                    break;
-                case 1:
-                    text.insert(place, 1, bytes[below(bytes.size())]);
-                    break;
-                case 2:
-                    text.erase(place, 1 + below(5));
-                    break;
-                default:
-                    text.resize(place + 1);
-                    break;
+                case 0: text[place] = bytes[below(bytes.size())]; break;
+                case 1: text.insert(place, 1, bytes[below(bytes.size())]); break;
+                case 2: text.erase(place, 1 + below(5)); break;
+                default: text.resize(place + 1); break;
             }
         }
         const CsvOptions options{.header = below(4) != 0, .missing_as_nan = below(2) != 0};

@@ -53,8 +53,7 @@ template <class Scalar>
 Tensor<Scalar> grid(std::size_t rows, std::size_t cols, Scalar offset = 0) {
     Tensor<Scalar> tensor({rows, cols});
     for (std::size_t row = 0; row < rows; ++row) {
-        for (std::size_t col = 0; col < cols; ++col)
-            tensor(row, col) = static_cast<Scalar>(10 * row + col) + offset;
+        for (std::size_t col = 0; col < cols; ++col) tensor(row, col) = static_cast<Scalar>(10 * row + col) + offset;
     }
     return tensor;
 }

@@ -54,9 +54,7 @@ BOOST_AUTO_TEST_CASE(a_file_without_permission_is_an_error) {
 }
 
 std::atomic<int> signals{0};
-void count_signal(int) {
-    ++signals;
-}
+void count_signal(int) { ++signals; }
 
 BOOST_AUTO_TEST_CASE(signals_do_not_end_a_read) {
     // A pipe whose writer waits for signals before each thing it does: they reach the reader inside open and

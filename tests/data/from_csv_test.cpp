@@ -48,9 +48,9 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(labels_that_are_no_classes_are_refused, Scalar, Sc
     for (const std::string label : {"1.5", "-1", "1e+20", "-0.5", "nan"}) {
         const std::string text = "x,y\n1,0\n2," + label;
         const std::string limit = sizeof(Scalar) == 4 ? "16777215" : "2147483647";
-        BOOST_CHECK_EXCEPTION(labelled_from_csv(table<Scalar>(text, true)), FormatError,
-                              says("t.csv: line 3, column 2 (\"y\"): the label " + label +
-                                   " is not a whole number from 0 to " + limit));
+        BOOST_CHECK_EXCEPTION(
+            labelled_from_csv(table<Scalar>(text, true)), FormatError,
+            says("t.csv: line 3, column 2 (\"y\"): the label " + label + " is not a whole number from 0 to " + limit));
     }
     BOOST_CHECK_THROW(labelled_from_csv(table<Scalar>("1,")), FormatError);
     BOOST_TEST(labelled_from_csv(table<Scalar>("1,-0")).batch().targets[0] == 0);
@@ -82,12 +82,10 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(several_columns_may_be_targets, Scalar, Scalars) {
 
 BOOST_AUTO_TEST_CASE(columns_that_make_no_sense_are_refused) {
     const auto csv = table<float>("1,2,3\n");
-    BOOST_CHECK_EXCEPTION(labelled_from_csv(csv, 3), ShapeError,
-                          says("t.csv: column 4 of a table of 3 columns"));
+    BOOST_CHECK_EXCEPTION(labelled_from_csv(csv, 3), ShapeError, says("t.csv: column 4 of a table of 3 columns"));
     BOOST_CHECK_EXCEPTION(regression_from_csv(csv, {0, 7}), ShapeError,
                           says("t.csv: column 8 of a table of 3 columns"));
-    BOOST_CHECK_EXCEPTION(regression_from_csv(csv, {2, last_column}), ShapeError,
-                          says("t.csv: target column 3 twice"));
+    BOOST_CHECK_EXCEPTION(regression_from_csv(csv, {2, last_column}), ShapeError, says("t.csv: target column 3 twice"));
     BOOST_CHECK_EXCEPTION(regression_from_csv(csv, {2, 0, 1}), ShapeError,
                           says("t.csv: no column is left for the inputs"));
     BOOST_CHECK_THROW(labelled_from_csv(table<float>("1\n2")), ShapeError);

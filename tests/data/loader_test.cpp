@@ -34,24 +34,14 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
 }
 }  // namespace
 
-void* operator new(std::size_t bytes) {
-    return allocate(bytes, alignof(std::max_align_t));
-}
+void* operator new(std::size_t bytes) { return allocate(bytes, alignof(std::max_align_t)); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
     return allocate(bytes, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* memory) noexcept {
-    std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-    std::free(memory);
-}
-void operator delete(void* memory, std::align_val_t) noexcept {
-    std::free(memory);
-}
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-    std::free(memory);
-}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -63,8 +53,7 @@ using Selection = FloatLoader::RowSelection;
 static_assert(Sliceable<Selection>, "DataParallel takes batches of a loader");
 static_assert(!std::constructible_from<FloatLoader, LabelledDataset<float>, SequentialSampler, std::size_t>,
               "a temporary dataset would not outlive the loader");
-static_assert(
-    std::constructible_from<FloatLoader, const LabelledDataset<float>&, SequentialSampler, std::size_t>);
+static_assert(std::constructible_from<FloatLoader, const LabelledDataset<float>&, SequentialSampler, std::size_t>);
 
 auto says(const std::string& text) {
     return [text](const std::exception& error) {
@@ -176,8 +165,7 @@ BOOST_AUTO_TEST_CASE(fewer_rows_than_ranks_leave_some_ranks_without) {
     Loader loader{dataset, SequentialSampler{}, 64};
     BOOST_CHECK_EXCEPTION(loader.shard_epoch(0, 0, 0), ConfigurationError,
                           says("world_size must be at least 1, not 0"));
-    BOOST_CHECK_EXCEPTION(loader.shard_epoch(0, 9, 9), ConfigurationError,
-                          says("rank 9 is outside a world of size 9"));
+    BOOST_CHECK_EXCEPTION(loader.shard_epoch(0, 9, 9), ConfigurationError, says("rank 9 is outside a world of size 9"));
 }
 
 BOOST_AUTO_TEST_CASE(an_empty_dataset_has_no_batches) {
@@ -185,8 +173,7 @@ BOOST_AUTO_TEST_CASE(an_empty_dataset_has_no_batches) {
     Loader loader{none, ShuffledSampler{1}, 4};
     BOOST_TEST(loader.batches() == 0U);
     for (const auto& batch : loader.epoch(0)) BOOST_ERROR("a batch of " << batch.rows() << " rows");
-    for (const auto& batch : loader.shard_epoch(0, 1, 2))
-        BOOST_ERROR("a batch of " << batch.rows() << " rows");
+    for (const auto& batch : loader.shard_epoch(0, 1, 2)) BOOST_ERROR("a batch of " << batch.rows() << " rows");
     // A rank without rows among ranks that have some.
     const auto own = loader.shard_epoch(0, {0, 0}, 2);
     BOOST_TEST(own.size() == 2U);
@@ -218,8 +205,7 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_errors) {
     BOOST_CHECK_EXCEPTION(batch.slice({3, 2}), ShapeError, says("rows 3 to 5 of a batch of 4 rows"));
     BOOST_CHECK_THROW(batch.slice({5, 0}), ShapeError);
     BOOST_CHECK_THROW(batch.slice({2, static_cast<std::size_t>(-1)}), ShapeError);
-    BOOST_CHECK_EXCEPTION(loader.shard_epoch(0, {8, 3}, 9), ShapeError,
-                          says("rows 8 to 11 of a dataset of 10 rows"));
+    BOOST_CHECK_EXCEPTION(loader.shard_epoch(0, {8, 3}, 9), ShapeError, says("rows 8 to 11 of a dataset of 10 rows"));
     BOOST_CHECK_THROW(loader.shard_epoch(0, {2, static_cast<std::size_t>(-1)}, 9), ShapeError);
     BOOST_CHECK_EXCEPTION(loader.shard_epoch(0, {0, 5}, 1), ConfigurationError,
                           says("steps must be at least 2 for a shard of 5 rows in batches of 4, not 1"));
@@ -312,8 +298,7 @@ BOOST_AUTO_TEST_CASE(ranks_with_fewer_rows_take_as_many_steps) {
     const auto outcomes = test::OverThreads::run(4, [&](Threads& link) {
         DataParallel<Summing, Ring, Threads> replica{Summing{}, link};
         Loader loader{dataset, SequentialSampler{}, 1};
-        const auto epoch =
-            loader.shard_epoch(0, blocks[static_cast<std::size_t>(link.rank())], loader.batches(3));
+        const auto epoch = loader.shard_epoch(0, blocks[static_cast<std::size_t>(link.rank())], loader.batches(3));
         double sum = 0;
         double weight = 0;
         std::vector<double> weights;
@@ -340,8 +325,7 @@ BOOST_AUTO_TEST_CASE(data_parallel_takes_global_batches) {
             std::vector<double> means;
             for (const auto& batch : loader.epoch(0)) {
                 means.push_back(replica.backward(batch).mean);
-                test::expect(static_cast<double>(replica.model().gradient[0]) == means.back(),
-                             "the mean gradient");
+                test::expect(static_cast<double>(replica.model().gradient[0]) == means.back(), "the mean gradient");
             }
             test::expect(means == std::vector<double>{2.5, 6.5, 9.5}, "means of the batches");
         });

@@ -35,9 +35,7 @@ std::vector<Isa> supported() {
     return sets;
 }
 
-std::string name_of(Isa isa) {
-    return isa == Isa::baseline ? "baseline" : isa == Isa::avx2 ? "avx2" : "avx512";
-}
+std::string name_of(Isa isa) { return isa == Isa::baseline ? "baseline" : isa == Isa::avx2 ? "avx2" : "avx512"; }
 
 enum class Layout { rows, columns, submatrix, scattered };
 
@@ -50,8 +48,7 @@ public:
         row_stride_ = cols;
         if (layout == Layout::columns) std::tie(row_stride_, col_stride_) = std::pair(std::size_t{1}, rows);
         if (layout == Layout::submatrix) row_stride_ = cols + 19;
-        if (layout == Layout::scattered)
-            std::tie(row_stride_, col_stride_) = std::pair(3 * cols + 2, std::size_t{3});
+        if (layout == Layout::scattered) std::tie(row_stride_, col_stride_) = std::pair(3 * cols + 2, std::size_t{3});
         const bool empty = rows == 0 || cols == 0;
         values_.assign(empty ? 0 : (rows - 1) * row_stride_ + (cols - 1) * col_stride_ + 1, gap);
         for (std::size_t row = 0; row < rows; ++row) {
@@ -64,8 +61,7 @@ public:
     template <class Value>
     Matrix& fill(Value value) {
         for (std::size_t row = 0; row < rows_; ++row) {
-            for (std::size_t col = 0; col < cols_; ++col)
-                view()(row, col) = static_cast<Scalar>(value(row, col));
+            for (std::size_t col = 0; col < cols_; ++col) view()(row, col) = static_cast<Scalar>(value(row, col));
         }
         return *this;
     }
@@ -74,8 +70,7 @@ public:
     std::size_t spoiled_gaps() {
         std::vector<bool> is_gap(values_.size(), true);
         for (std::size_t row = 0; row < rows_; ++row) {
-            for (std::size_t col = 0; col < cols_; ++col)
-                is_gap[row * row_stride_ + col * col_stride_] = false;
+            for (std::size_t col = 0; col < cols_; ++col) is_gap[row * row_stride_ + col * col_stride_] = false;
         }
         std::size_t count = 0;
         for (std::size_t at = 0; at < values_.size(); ++at) count += is_gap[at] && values_[at] != gap_;
@@ -92,15 +87,9 @@ private:
 };
 
 // Small whole numbers: every partial sum is exact, so any order of additions gives the same value.
-int left_value(std::size_t row, std::size_t col) {
-    return static_cast<int>((row * 31 + col * 17) % 13) - 6;
-}
-int right_value(std::size_t row, std::size_t col) {
-    return static_cast<int>((row * 7 + col * 23) % 11) - 5;
-}
-int old_value(std::size_t row, std::size_t col) {
-    return static_cast<int>((row * 5 + col * 3) % 7);
-}
+int left_value(std::size_t row, std::size_t col) { return static_cast<int>((row * 31 + col * 17) % 13) - 6; }
+int right_value(std::size_t row, std::size_t col) { return static_cast<int>((row * 7 + col * 23) % 11) - 5; }
+int old_value(std::size_t row, std::size_t col) { return static_cast<int>((row * 5 + col * 3) % 7); }
 
 std::vector<double> whole_product(std::size_t m, std::size_t n, std::size_t k) {
     std::vector<double> product(m * n);
@@ -117,8 +106,7 @@ std::vector<double> whole_product(std::size_t m, std::size_t n, std::size_t k) {
 /// Elements of C that are not as expected after one product of whole numbers; gaps that changed count too.
 template <class Scalar>
 std::size_t wrong_elements(std::size_t m, std::size_t n, std::size_t k, Layout a_layout, Layout b_layout,
-                           Layout c_layout, Accumulate accumulate, Isa isa,
-                           const std::vector<double>& product) {
+                           Layout c_layout, Accumulate accumulate, Isa isa, const std::vector<double>& product) {
     constexpr Scalar nan = std::numeric_limits<Scalar>::quiet_NaN();
     auto a = Matrix<Scalar>(m, k, a_layout, Scalar{}, nan).fill(left_value);
     auto b = Matrix<Scalar>(k, n, b_layout, Scalar{}, nan).fill(right_value);
@@ -137,8 +125,7 @@ std::size_t wrong_elements(std::size_t m, std::size_t n, std::size_t k, Layout a
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(all_transposed_forms_at_awkward_sizes, Scalar, Scalars) {
-    const std::initializer_list<std::size_t> sizes{1,  2,  3,  5,  7,  13, 14, 15,
-                                                   16, 17, 31, 32, 33, 64, 65, 100};
+    const std::initializer_list<std::size_t> sizes{1, 2, 3, 5, 7, 13, 14, 15, 16, 17, 31, 32, 33, 64, 65, 100};
     for (const std::size_t m : sizes) {
         for (const std::size_t n : sizes) {
             const std::size_t k = (m * 3 + n * 5) % 37 + 1;
@@ -147,8 +134,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(all_transposed_forms_at_awkward_sizes, Scalar, Sca
                 for (const Layout a : {Layout::rows, Layout::columns}) {
                     for (const Layout b : {Layout::rows, Layout::columns}) {
                         const auto accumulate = (m + n) % 2 == 0 ? Accumulate::no : Accumulate::yes;
-                        BOOST_TEST(wrong_elements<Scalar>(m, n, k, a, b, Layout::rows, accumulate, isa,
-                                                          product) == 0U,
+                        BOOST_TEST(wrong_elements<Scalar>(m, n, k, a, b, Layout::rows, accumulate, isa, product) == 0U,
                                    m << " x " << n << " x " << k << ' ' << name_of(isa));
                     }
                 }
@@ -166,8 +152,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(any_strides, Scalar, Scalars) {
                 for (const Layout b : layouts) {
                     for (const Layout c : layouts) {
                         for (const Accumulate accumulate : {Accumulate::no, Accumulate::yes}) {
-                            BOOST_TEST(wrong_elements<Scalar>(m, n, k, a, b, c, accumulate, isa, product) ==
-                                       0U);
+                            BOOST_TEST(wrong_elements<Scalar>(m, n, k, a, b, c, accumulate, isa, product) == 0U);
                         }
                     }
                 }
@@ -181,10 +166,10 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(depths_around_a_block, Scalar, Scalars) {
         const auto product = whole_product(15, 35, k);
         for (const Isa isa : supported()) {
             for (const Accumulate accumulate : {Accumulate::no, Accumulate::yes}) {
-                BOOST_TEST(wrong_elements<Scalar>(15, 35, k, Layout::rows, Layout::columns, Layout::rows,
-                                                  accumulate, isa, product) == 0U);
-                BOOST_TEST(wrong_elements<Scalar>(15, 35, k, Layout::columns, Layout::rows, Layout::columns,
-                                                  accumulate, isa, product) == 0U);
+                BOOST_TEST(wrong_elements<Scalar>(15, 35, k, Layout::rows, Layout::columns, Layout::rows, accumulate,
+                                                  isa, product) == 0U);
+                BOOST_TEST(wrong_elements<Scalar>(15, 35, k, Layout::columns, Layout::rows, Layout::columns, accumulate,
+                                                  isa, product) == 0U);
             }
         }
     }
@@ -196,10 +181,10 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(several_blocks_in_every_direction, Scalar, Scalars
     constexpr std::size_t k = 330;
     const auto product = whole_product(m, n, k);
     for (const Isa isa : supported()) {
-        BOOST_TEST(wrong_elements<Scalar>(m, n, k, Layout::rows, Layout::rows, Layout::submatrix,
-                                          Accumulate::no, isa, product) == 0U);
-        BOOST_TEST(wrong_elements<Scalar>(m, n, k, Layout::columns, Layout::columns, Layout::rows,
-                                          Accumulate::yes, isa, product) == 0U);
+        BOOST_TEST(wrong_elements<Scalar>(m, n, k, Layout::rows, Layout::rows, Layout::submatrix, Accumulate::no, isa,
+                                          product) == 0U);
+        BOOST_TEST(wrong_elements<Scalar>(m, n, k, Layout::columns, Layout::columns, Layout::rows, Accumulate::yes, isa,
+                                          product) == 0U);
     }
 }
 
@@ -225,13 +210,11 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(errors_are_as_small_as_theory_promises, Scalar, Sc
                 double sum = 0;
                 double magnitude = 0;
                 for (std::size_t at = 0; at < k; ++at) {
-                    const double term =
-                        static_cast<double>(a.view()(row, at)) * static_cast<double>(b.view()(at, col));
+                    const double term = static_cast<double>(a.view()(row, at)) * static_cast<double>(b.view()(at, col));
                     sum += term;
                     magnitude += std::abs(term);
                 }
-                const double bound =
-                    2.0 * k * static_cast<double>(std::numeric_limits<Scalar>::epsilon()) * magnitude;
+                const double bound = 2.0 * k * static_cast<double>(std::numeric_limits<Scalar>::epsilon()) * magnitude;
                 worst = std::max(worst, std::abs(static_cast<double>(c.view()(row, col)) - sum) / bound);
             }
         }
@@ -328,10 +311,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(without_depth_the_product_is_zero, Scalar, Scalars
 BOOST_AUTO_TEST_CASE_TEMPLATE(without_rows_or_columns_nothing_happens, Scalar, Scalars) {
     const std::vector<Scalar> values(12, Scalar{1});
     const MatrixView<const Scalar> some(values.data(), 3, 4);
-    BOOST_CHECK_NO_THROW(
-        gemm(MatrixView<const Scalar>(nullptr, 0, 3), some, MatrixView<Scalar>(nullptr, 0, 4)));
-    BOOST_CHECK_NO_THROW(
-        gemm(some, MatrixView<const Scalar>(nullptr, 4, 0), MatrixView<Scalar>(nullptr, 3, 0)));
+    BOOST_CHECK_NO_THROW(gemm(MatrixView<const Scalar>(nullptr, 0, 3), some, MatrixView<Scalar>(nullptr, 0, 4)));
+    BOOST_CHECK_NO_THROW(gemm(some, MatrixView<const Scalar>(nullptr, 4, 0), MatrixView<Scalar>(nullptr, 3, 0)));
     BOOST_CHECK_NO_THROW(
         gemm(MatrixView<const Scalar>(), MatrixView<const Scalar>(), MatrixView<Scalar>(), Accumulate::yes));
 }

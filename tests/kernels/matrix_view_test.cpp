@@ -24,8 +24,7 @@ static_assert(matrix(2, 1) == 9 && matrix.numel() == 12);
 
 BOOST_AUTO_TEST_CASE(a_dense_matrix_is_row_major) {
     for (std::size_t row = 0; row < 3; ++row) {
-        for (std::size_t col = 0; col < 4; ++col)
-            BOOST_TEST(matrix(row, col) == static_cast<double>(4 * row + col));
+        for (std::size_t col = 0; col < 4; ++col) BOOST_TEST(matrix(row, col) == static_cast<double>(4 * row + col));
     }
     const std::span<const double> row = matrix.row(1);
     BOOST_TEST(row.size() == 4U);

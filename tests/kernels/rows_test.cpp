@@ -68,8 +68,7 @@ BOOST_AUTO_TEST_CASE(softmax_of_far_elements_is_exact) {
     const std::array<float, 5> row{-1e4F, 1e4F, 0, 1e4F, -1e4F};
     std::array<float, 5> probabilities{};
     kernels::softmax(std::span<const float>(row), std::span<float>(probabilities));
-    BOOST_TEST(probabilities == (std::array<float, 5>{0, 0.5F, 0, 0.5F, 0}),
-               boost::test_tools::per_element());
+    BOOST_TEST(probabilities == (std::array<float, 5>{0, 0.5F, 0, 0.5F, 0}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(argmax_is_the_first_of_equals) {

@@ -42,8 +42,7 @@ BOOST_AUTO_TEST_CASE(gradients_match_central_differences) {
 BOOST_AUTO_TEST_CASE(rows_with_gaps_give_the_same_and_keep_the_gaps) {
     const std::array<float, 8> input{-1, 2, 77, 77, 3, -4, 77, 77};
     std::array<float, 6> output{9, 9, 9, 9, 9, 9};
-    Relu::forward(
-        ForwardPass<float>{.input = {input.data(), 2, 2, 4, 1}, .output = {output.data(), 2, 2, 3, 1}});
+    Relu::forward(ForwardPass<float>{.input = {input.data(), 2, 2, 4, 1}, .output = {output.data(), 2, 2, 3, 1}});
     BOOST_TEST(output == (std::array<float, 6>{0, 2, 9, 3, 0, 9}), boost::test_tools::per_element());
 }
 

@@ -71,8 +71,7 @@ BOOST_AUTO_TEST_CASE(rows_that_do_not_match_are_refused) {
 
 BOOST_AUTO_TEST_CASE(a_slice_beyond_the_batch_is_refused) {
     const Batch batch{MatrixView<const float>(inputs.data(), 5, 2), Labels(labels)};
-    BOOST_CHECK_EXCEPTION(batch.slice({.begin = 4, .size = 2}), ShapeError,
-                          says("rows 4 to 6 of a batch of 5 rows"));
+    BOOST_CHECK_EXCEPTION(batch.slice({.begin = 4, .size = 2}), ShapeError, says("rows 4 to 6 of a batch of 5 rows"));
     BOOST_CHECK_THROW(batch.slice({.begin = 6, .size = 0}), ShapeError);
     BOOST_CHECK_THROW(batch.slice({.begin = 3, .size = static_cast<std::size_t>(-2)}), ShapeError);
 }

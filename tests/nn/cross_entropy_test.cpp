@@ -27,8 +27,7 @@ BOOST_AUTO_TEST_CASE(equal_logits_cost_the_logarithm_of_the_number_of_classes) {
                                                 MatrixView<double>(gradient.data(), 1, 4));
     BOOST_TEST(std::abs(loss.sum - std::log(4.0)) < 1e-14);
     BOOST_TEST(loss.weight == 1);
-    BOOST_TEST(gradient == (std::array<double, 4>{0.25, -0.75, 0.25, 0.25}),
-               boost::test_tools::per_element());
+    BOOST_TEST(gradient == (std::array<double, 4>{0.25, -0.75, 0.25, 0.25}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(two_classes_are_the_logistic_loss) {
@@ -64,10 +63,9 @@ BOOST_AUTO_TEST_CASE(gradient_matches_central_differences) {
     const std::array<std::int32_t, 6> labels{0, 3, 1, 1, 2, 0};
     CrossEntropy::backward(MatrixView<const double>(logits.data(), 6, 4), labels,
                            MatrixView<double>(gradient.data(), 6, 4));
-    BOOST_TEST(
-        test::gradient_error(logits, gradient, [&] {
-            return CrossEntropy::evaluate(MatrixView<const double>(logits.data(), 6, 4), Labels(labels)).sum;
-        }) < 1e-8);
+    BOOST_TEST(test::gradient_error(logits, gradient, [&] {
+                   return CrossEntropy::evaluate(MatrixView<const double>(logits.data(), 6, 4), Labels(labels)).sum;
+               }) < 1e-8);
 }
 
 BOOST_AUTO_TEST_CASE(a_label_out_of_range_is_named_before_anything_is_written) {

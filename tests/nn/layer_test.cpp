@@ -71,7 +71,7 @@ static_assert(!PassesBackward<NoBackward, float> && !Layer<NoBackward>);
 BOOST_AUTO_TEST_CASE(streams_are_numbered_from_zero) {
     RandomStreams streams(5);
     for (std::uint64_t stream = 0; stream < 3; ++stream) {
-        BOOST_TEST(streams.next().at(0) == Random(5, stream).at(0));
+        BOOST_TEST(streams.next().at(0) == Random(5, RandomStreams::first + stream).at(0));
     }
 }
 

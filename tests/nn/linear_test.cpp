@@ -23,8 +23,8 @@ BOOST_AUTO_TEST_CASE(output_by_hand) {
     const std::array<float, 8> parameters{1, 2, 3, 4, 5, 6, 100, 200};  // weight (2, 3), bias (2)
     const std::array<float, 6> input{1, 0, 0, 1, 1, -1};                // (2, 3)
     std::array<float, 4> output{};
-    Linear<3, 2>::forward(ForwardPass<float>{
-        .parameters = parameters, .input = {input.data(), 2, 3}, .output = {output.data(), 2, 2}});
+    Linear<3, 2>::forward(
+        ForwardPass<float>{.parameters = parameters, .input = {input.data(), 2, 3}, .output = {output.data(), 2, 2}});
     BOOST_TEST(output == (std::array<float, 4>{101, 204, 100, 203}), boost::test_tools::per_element());
 }
 
@@ -39,10 +39,10 @@ BOOST_AUTO_TEST_CASE(first_values_are_the_uniform_stream_of_the_layer) {
     std::vector<double> parameters(Layer::parameter_count);
     RandomStreams streams(11);
     Layer::initialize(std::span(parameters), streams);
-    Random random(11, 0);
+    Random random(11, RandomStreams::first);
     // 1/sqrt(4) = 0.5
     for (const double parameter : parameters) BOOST_TEST(parameter == random.uniform(-0.5, 0.5));
-    BOOST_TEST(streams.next().at(0) == Random(11, 1).at(0));
+    BOOST_TEST(streams.next().at(0) == Random(11, RandomStreams::first + 1).at(0));
 }
 
 BOOST_AUTO_TEST_CASE(first_values_have_the_right_spread) {

@@ -52,8 +52,7 @@ void check_sums(MatrixView<const double> outputs, Criterion, auto targets_of) {
     for (std::size_t row = 0; row < outputs.rows; ++row) {
         double part[3] = {};
         const Shard range{row, 1};
-        sum +=
-            Criterion::backward(outputs.slice(range), targets_of(range), MatrixView<double>(part, 1, 3)).sum;
+        sum += Criterion::backward(outputs.slice(range), targets_of(range), MatrixView<double>(part, 1, 3)).sum;
         for (std::size_t col = 0; col < 3; ++col) BOOST_TEST(part[col] == gradients(row, col));
     }
     BOOST_TEST(sum == whole.sum, boost::test_tools::tolerance(1e-14));
@@ -66,9 +65,8 @@ BOOST_AUTO_TEST_CASE(rows_add_up_to_the_batch) {
     const MatrixView<const double> view(outputs, 4, 3);
     check_sums(view, MeanSquaredError(),
                [&](Shard range) { return MatrixView<const double>(targets, 4, 3).slice(range); });
-    check_sums(view, CrossEntropy(), [&](Shard range) {
-        return std::span<const std::int32_t>(labels).subspan(range.begin, range.size);
-    });
+    check_sums(view, CrossEntropy(),
+               [&](Shard range) { return std::span<const std::int32_t>(labels).subspan(range.begin, range.size); });
 }
 
 }  // namespace

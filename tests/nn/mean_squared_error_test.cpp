@@ -34,10 +34,9 @@ BOOST_AUTO_TEST_CASE(gradient_matches_central_differences) {
     const MatrixView<const double> target(targets.data(), 5, 3);
     MeanSquaredError::backward(MatrixView<const double>(outputs.data(), 5, 3), target,
                                MatrixView<double>(gradient.data(), 5, 3));
-    BOOST_TEST(
-        test::gradient_error(outputs, gradient, [&] {
-            return MeanSquaredError::evaluate(MatrixView<const double>(outputs.data(), 5, 3), target).sum;
-        }) < 1e-8);
+    BOOST_TEST(test::gradient_error(outputs, gradient, [&] {
+                   return MeanSquaredError::evaluate(MatrixView<const double>(outputs.data(), 5, 3), target).sum;
+               }) < 1e-8);
 }
 
 BOOST_AUTO_TEST_CASE(targets_of_another_shape_are_refused_before_anything_is_written) {
@@ -45,13 +44,11 @@ BOOST_AUTO_TEST_CASE(targets_of_another_shape_are_refused_before_anything_is_wri
     std::array<float, 4> gradient{9, 9, 9, 9};
     const MatrixView<const float> output(values.data(), 2, 2);
     const auto says = [](const ShapeError& error) {
-        return std::string(error.what()) ==
-               "MeanSquaredError: targets of shape (2, 1) for outputs of shape (2, 2)";
+        return std::string(error.what()) == "MeanSquaredError: targets of shape (2, 1) for outputs of shape (2, 2)";
     };
     const MatrixView<const float> narrow(values.data(), 2, 1);
-    BOOST_CHECK_EXCEPTION(
-        MeanSquaredError::backward(output, narrow, MatrixView<float>(gradient.data(), 2, 2)), ShapeError,
-        says);
+    BOOST_CHECK_EXCEPTION(MeanSquaredError::backward(output, narrow, MatrixView<float>(gradient.data(), 2, 2)),
+                          ShapeError, says);
     BOOST_CHECK_EXCEPTION(MeanSquaredError::evaluate(output, narrow), ShapeError, says);
     BOOST_CHECK_THROW(MeanSquaredError::evaluate(output, output.slice({.begin = 0, .size = 1})), ShapeError);
     for (const float value : gradient) BOOST_TEST(value == 9);

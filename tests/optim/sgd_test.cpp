@@ -80,8 +80,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(many_steps_match_a_plain_loop, Scalar, Scalars) {
                     double gradient = static_cast<double>(gradients[i]);
                     gradient += options.weight_decay * expected[i];
                     velocity[i] = options.momentum * velocity[i] + gradient;
-                    const double change =
-                        options.nesterov ? gradient + options.momentum * velocity[i] : velocity[i];
+                    const double change = options.nesterov ? gradient + options.momentum * velocity[i] : velocity[i];
                     expected[i] -= options.learning_rate * change;
                 }
                 optimizer.step(parameters, gradients);

@@ -17,9 +17,7 @@ using lockstep::Aligned;
 static_assert(std::is_nothrow_move_constructible_v<Aligned::buffer<float>>);
 static_assert(std::is_same_v<decltype(std::declval<const Aligned::buffer<float>&>().data()), const float*>);
 
-BOOST_AUTO_TEST_CASE(aligned_keeps_the_laws) {
-    test::check_storage<Aligned>(100'003);
-}
+BOOST_AUTO_TEST_CASE(aligned_keeps_the_laws) { test::check_storage<Aligned>(100'003); }
 
 BOOST_AUTO_TEST_CASE(moves_take_the_memory_along) {
     Aligned::buffer<double> from(1000);

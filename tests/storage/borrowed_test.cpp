@@ -21,9 +21,7 @@ static_assert(std::is_same_v<decltype(std::declval<const Borrowed::buffer<float>
 static_assert(std::is_same_v<decltype(std::declval<Borrowed::buffer<const float>&>().data()), const float*>);
 static_assert(lockstep::Storage<Borrowed, const float>);
 
-BOOST_AUTO_TEST_CASE(borrowed_keeps_the_laws) {
-    test::check_storage<Borrowed>(1000);
-}
+BOOST_AUTO_TEST_CASE(borrowed_keeps_the_laws) { test::check_storage<Borrowed>(1000); }
 
 BOOST_AUTO_TEST_CASE(a_view_is_of_the_memory_itself) {
     std::array<float, 5> memory{1, 2, 3, 4, 5};

@@ -36,8 +36,7 @@ std::set<std::string> entries(const char* folder) {
 std::size_t mappings() {
     std::ifstream maps("/proc/self/maps");
     std::size_t count = 0;
-    for (std::string line; std::getline(maps, line);)
-        count += line.find("memfd:lockstep") != std::string::npos;
+    for (std::string line; std::getline(maps, line);) count += line.find("memfd:lockstep") != std::string::npos;
     return count;
 }
 
@@ -60,9 +59,7 @@ int in_child(const Work& work) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-BOOST_AUTO_TEST_CASE(shared_memory_keeps_the_laws) {
-    test::check_storage<SharedMemory>(100'003);
-}
+BOOST_AUTO_TEST_CASE(shared_memory_keeps_the_laws) { test::check_storage<SharedMemory>(100'003); }
 
 BOOST_AUTO_TEST_CASE(a_forked_child_sees_the_same_values) {
     SharedMemory::buffer<int> buffer(3000);
@@ -113,14 +110,12 @@ BOOST_AUTO_TEST_CASE(a_descriptor_is_enough_to_attach) {
 
 BOOST_AUTO_TEST_CASE(attaching_to_more_than_there_is_fails) {
     const SharedMemory::buffer<float> buffer(1000);
-    BOOST_CHECK_EXCEPTION(SharedMemory::buffer<float>::attach(buffer.descriptor(), 1001), ShapeError,
-                          [](const ShapeError& error) {
-                              return std::string(error.what()) ==
-                                     "shared memory holds 4000 bytes, not the 4004 asked for";
-                          });
-    BOOST_CHECK_THROW(
-        SharedMemory::buffer<float>::attach(buffer.descriptor(), static_cast<std::size_t>(-1) / 2),
-        ShapeError);
+    BOOST_CHECK_EXCEPTION(
+        SharedMemory::buffer<float>::attach(buffer.descriptor(), 1001), ShapeError, [](const ShapeError& error) {
+            return std::string(error.what()) == "shared memory holds 4000 bytes, not the 4004 asked for";
+        });
+    BOOST_CHECK_THROW(SharedMemory::buffer<float>::attach(buffer.descriptor(), static_cast<std::size_t>(-1) / 2),
+                      ShapeError);
     BOOST_CHECK_THROW(SharedMemory::buffer<float>::attach(-1, 1), ShapeError);
     int ends[2] = {-1, -1};
     BOOST_REQUIRE(::pipe(ends) == 0);

@@ -17,8 +17,7 @@
 namespace lockstep::test {
 
 /// `count` numbers uniform in [low, high).
-inline std::vector<double> uniform(std::size_t count, std::uint64_t stream, double low = -1,
-                                   double high = 1) {
+inline std::vector<double> uniform(std::size_t count, std::uint64_t stream, double low = -1, double high = 1) {
     Random random(2024, stream);
     std::vector<double> values(count);
     for (double& value : values) value = random.uniform(low, high);
@@ -40,8 +39,7 @@ double gradient_error(std::span<double> values, std::span<const double> gradient
         values[i] = value - step;
         const double below = function();
         values[i] = value;
-        const double error =
-            std::abs((above - below) / (2 * step) - gradient[i]) / (1 + std::abs(gradient[i]));
+        const double error = std::abs((above - below) / (2 * step) - gradient[i]) / (1 + std::abs(gradient[i]));
         worst = std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(worst, error);
     }
     return worst;

@@ -57,8 +57,7 @@ std::vector<Outcome> on_ranks(int world_size, const Body& body) {
     std::vector<Outcome> outcomes(static_cast<std::size_t>(world_size));
     std::vector<std::thread> threads;
     for (int rank = 0; rank < world_size; ++rank) {
-        threads.emplace_back(
-            [&, rank] { outcomes[static_cast<std::size_t>(rank)] = outcome_of([&] { body(rank); }); });
+        threads.emplace_back([&, rank] { outcomes[static_cast<std::size_t>(rank)] = outcome_of([&] { body(rank); }); });
     }
     for (std::thread& thread : threads) thread.join();
     return outcomes;
@@ -80,7 +79,8 @@ struct OverThreads {
     static constexpr const char* name = "threads";
 
     template <class Work>
-    static std::vector<Outcome> run(int world_size, const Work& work, lockstep::Seconds timeout = lockstep::Seconds{30}) {
+    static std::vector<Outcome> run(int world_size, const Work& work,
+                                    lockstep::Seconds timeout = lockstep::Seconds{30}) {
         auto world = lockstep::Threads::world(world_size, {.timeout = timeout});
         return on_ranks(world_size, [&](int rank) {
             lockstep::Threads& link = world[static_cast<std::size_t>(rank)];

@@ -208,6 +208,8 @@ struct OtherBits {
         if (rank == 1) emit(Step{.receive = {0, 0, 1}});
     }
 };
-BOOST_AUTO_TEST_CASE(owners_with_other_bits) { CHECK_FAULT(OtherBits, 3, "owns a chunk with other bits than another owner"); }
+BOOST_AUTO_TEST_CASE(owners_with_other_bits) {
+    CHECK_FAULT(OtherBits, 3, "owns a chunk with other bits than another owner");
+}
 
 }  // namespace

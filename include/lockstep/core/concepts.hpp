@@ -31,11 +31,12 @@ namespace lockstep {
 /// `Policy::buffer<Value>` holds `size()` values at `data()`, at addresses divisible by `Policy::alignment`.
 /// Owning policies construct from a count (values zero) and copy deeply; Borrowed constructs from a span.
 template <class Policy, class Value = float>
-concept Storage = requires(typename Policy::template buffer<Value> buffer) {
+concept Storage = std::movable<typename Policy::template buffer<Value>> &&
+    requires(typename Policy::template buffer<Value> buffer) {
     { buffer.data() } -> std::same_as<Value*>;
     { buffer.size() } -> std::same_as<std::size_t>;
     { Policy::alignment } -> std::convertible_to<std::size_t>;
-} && std::movable<typename Policy::template buffer<Value>>;
+};
 
 // ---- Topology -----------------------------------------------------------------------------------------------
 
@@ -66,13 +67,16 @@ concept EmitsDistribute = requires(int rank, int world_size, detail::TakesSteps 
     Shape::distribute(rank, world_size, emit);
 };
 
-/// A schedule as pure constexpr functions of rank and world size; `verify` proves that it sums. Has no state.
-/// `name` is what pictures and tables call it.
+/// `name`: what messages, pictures and tables call it.
 template <class Shape>
-concept Topology = CutsIntoChunks<Shape> && NamesOwners<Shape> && EmitsReduce<Shape> && EmitsDistribute<Shape> &&
-                   requires {
-                       { Shape::name } -> std::convertible_to<const char*>;
-                   };
+concept HasName = requires {
+    { Shape::name } -> std::convertible_to<const char*>;
+};
+
+/// A schedule as pure constexpr functions of rank and world size; `verify` proves that it sums. Has no state.
+template <class Shape>
+concept Topology =
+    CutsIntoChunks<Shape> && NamesOwners<Shape> && EmitsReduce<Shape> && EmitsDistribute<Shape> && HasName<Shape>;
 
 // ---- Transport ----------------------------------------------------------------------------------------------
 
@@ -95,7 +99,9 @@ concept ExchangesBytes = requires(Link link, const Call& call, Outgoing outgoing
 };
 /// `fail(failure)`: every call under way and to come, on every rank, throws this failure.
 template <class Link>
-concept FailsTogether = requires(Link link, Failure failure) { link.fail(failure); };
+concept FailsTogether = requires(Link link, Failure failure) {
+    link.fail(failure);
+};
 /// `traffic()`: messages and payload bytes sent so far.
 template <class Link>
 concept CountsTraffic = requires(const Link link) {
@@ -106,7 +112,7 @@ concept CountsTraffic = requires(const Link link) {
 /// later call throws it again at once. One thread uses it at a time.
 template <class Link>
 concept Transport = KnowsItsRank<Link> && NumbersCalls<Link> && ExchangesBytes<Link> && FailsTogether<Link> &&
-                    CountsTraffic<Link> && std::copy_constructible<Link>;
+    CountsTraffic<Link> && std::copy_constructible<Link>;
 
 // ---- Reducer ------------------------------------------------------------------------------------------------
 

@@ -33,8 +33,7 @@ struct Failure {
 /// Base of every exception that lockstep throws. `what()` names the thing at fault.
 class Error : public std::runtime_error {
 public:
-    explicit Error(Failure failure)
-        : std::runtime_error(failure.message), kind_(failure.kind), rank_(failure.rank) {}
+    explicit Error(Failure failure) : std::runtime_error(failure.message), kind_(failure.kind), rank_(failure.rank) {}
 
     ErrorKind kind() const noexcept { return kind_; }
     /// The rank at fault, or -1 when the error concerns no rank.

@@ -39,12 +39,11 @@ class Random {
 public:
     using result_type = std::uint64_t;
 
-    explicit constexpr Random(std::uint64_t seed, std::uint64_t stream = 0) noexcept
-        : seed_(seed), stream_(stream) {}
+    explicit constexpr Random(std::uint64_t seed, std::uint64_t stream = 0) noexcept : seed_(seed), stream_(stream) {}
 
     // In parentheses, because some platforms have macros of these names.
-    static constexpr result_type (min)() noexcept { return 0; }
-    static constexpr result_type (max)() noexcept { return ~result_type{0}; }
+    static constexpr result_type(min)() noexcept { return 0; }
+    static constexpr result_type(max)() noexcept { return ~result_type{0}; }
 
     /// The next 64 random bits.
     constexpr result_type operator()() noexcept { return at(position_++); }

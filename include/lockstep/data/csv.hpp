@@ -33,10 +33,8 @@ inline std::string shown(std::string_view field) {
     std::string text = "\"";
     for (const char letter : field.substr(0, longest)) {
         const auto code = static_cast<unsigned char>(letter);
-        if (code >= 32 && code != 127)
-            text += letter;
-        else
-            text += std::string("\\x") + "0123456789abcdef"[code >> 4] + "0123456789abcdef"[code & 15];
+        if (code >= 32 && code != 127) text += letter;
+        else text += std::string("\\x") + "0123456789abcdef"[code >> 4] + "0123456789abcdef"[code & 15];
     }
     return text + (field.size() > longest ? "...\"" : "\"");
 }
@@ -53,8 +51,7 @@ struct Csv {
     /// The number of the column called `wanted`. @throws FormatError if there is none, or more than one
     std::size_t column(std::string_view wanted) const {
         const auto found = std::find(columns.begin(), columns.end(), wanted);
-        if (found == columns.end())
-            throw FormatError(name + ": no column is called " + detail::shown(wanted));
+        if (found == columns.end()) throw FormatError(name + ": no column is called " + detail::shown(wanted));
         if (std::find(found + 1, columns.end(), wanted) != columns.end()) {
             throw FormatError(name + ": more than one column is called " + detail::shown(wanted));
         }
@@ -73,9 +70,7 @@ struct Csv {
 
 namespace detail {
 
-constexpr bool is_digit(char letter) noexcept {
-    return letter >= '0' && letter <= '9';
-}
+constexpr bool is_digit(char letter) noexcept { return letter >= '0' && letter <= '9'; }
 
 inline std::string_view trimmed(std::string_view field) noexcept {
     const std::size_t first = field.find_first_not_of(" \t");
@@ -102,8 +97,7 @@ inline const char* split(std::string_view line, char separator, std::vector<std:
             const std::size_t closing = line.find('"', first);
             if (closing == std::string_view::npos) return "the quote is not closed on this line";
             end = (std::min)(line.find(separator, closing), line.size());
-            if (!trimmed(line.substr(closing + 1, end - closing - 1)).empty())
-                return "text follows the closing quote";
+            if (!trimmed(line.substr(closing + 1, end - closing - 1)).empty()) return "text follows the closing quote";
             field = trimmed(line.substr(first, closing - first));
         }
         fields.push_back(field);
@@ -126,8 +120,7 @@ const char* read_number(std::string_view field, bool missing_as_nan, Scalar& val
     if (digits.empty() || !(is_digit(digits[0]) || digits[0] == '.')) return "is not a number";
     if (field[0] == '+') field = digits;
     const auto [end, problem] = std::from_chars(field.data(), field.data() + field.size(), value);
-    if (problem == std::errc::invalid_argument || end != field.data() + field.size())
-        return "is not a number";
+    if (problem == std::errc::invalid_argument || end != field.data() + field.size()) return "is not a number";
     return problem != std::errc() ? "is out of range" : nullptr;
 }
 
@@ -179,8 +172,7 @@ Csv<Scalar> parse_csv(std::string_view text, std::string_view name, const CsvOpt
         if (const std::size_t zero = line.find('\0'); zero != std::string_view::npos) {
             const auto column =
                 std::count(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(zero), options.separator);
-            throw FormatError(csv.place(number, static_cast<std::size_t>(column)) +
-                              ": a null byte; this is not text");
+            throw FormatError(csv.place(number, static_cast<std::size_t>(column)) + ": a null byte; this is not text");
         }
         if (reason != nullptr) throw FormatError(csv.place(number, fields.size()) + ": " + reason);
         if (number == 1) width = fields.size();
@@ -195,8 +187,7 @@ Csv<Scalar> parse_csv(std::string_view text, std::string_view name, const CsvOpt
             Scalar value = 0;
             const char* const problem = detail::read_number(fields[column], options.missing_as_nan, value);
             if (problem != nullptr) {
-                throw FormatError(csv.place(number, column) + ": " + detail::shown(fields[column]) + " " +
-                                  problem +
+                throw FormatError(csv.place(number, column) + ": " + detail::shown(fields[column]) + " " + problem +
                                   (number == 1 ? "; if line 1 is a header, set CsvOptions::header" : ""));
             }
             values.push_back(value);

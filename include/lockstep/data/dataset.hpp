@@ -32,9 +32,7 @@ concept Dataset = std::default_initializable<typename Data::scratch_type> &&
 namespace detail {
 
 // What differs between labels and rows of numbers as targets.
-inline std::span<const std::int32_t> view_of(const std::vector<std::int32_t>& labels) noexcept {
-    return labels;
-}
+inline std::span<const std::int32_t> view_of(const std::vector<std::int32_t>& labels) noexcept { return labels; }
 template <class Scalar>
 MatrixView<const Scalar> view_of(const Tensor<Scalar>& numbers) noexcept {
     return numbers.matrix();
@@ -50,9 +48,7 @@ Tensor<Scalar> room_like(const Tensor<Scalar>& numbers, std::size_t rows) {
 }
 
 /// Numbers a row.
-inline std::size_t row_size(const std::vector<std::int32_t>&) noexcept {
-    return 1;
-}
+inline std::size_t row_size(const std::vector<std::int32_t>&) noexcept { return 1; }
 template <class Scalar>
 std::size_t row_size(const Tensor<Scalar>& numbers) noexcept {
     return numbers.matrix().cols;
@@ -84,8 +80,7 @@ public:
 
     InMemoryDataset() = default;
     /// @throws ShapeError if the two have not as many rows
-    InMemoryDataset(Tensor<Scalar> inputs, Targets targets)
-        : inputs_(std::move(inputs)), targets_(std::move(targets)) {
+    InMemoryDataset(Tensor<Scalar> inputs, Targets targets) : inputs_(std::move(inputs)), targets_(std::move(targets)) {
         batch().check();
     }
 
@@ -108,8 +103,7 @@ public:
     batch_type gather(std::span<const std::size_t> rows, InMemoryDataset& scratch) const {
         for (const std::size_t row : rows) {
             if (row >= size()) {
-                throw ShapeError("row " + std::to_string(row) + " of a dataset of " + std::to_string(size()) +
-                                 " rows");
+                throw ShapeError("row " + std::to_string(row) + " of a dataset of " + std::to_string(size()) + " rows");
             }
         }
         if (scratch.size() < rows.size() || scratch.features() != features() ||

@@ -39,10 +39,8 @@ inline std::string read_file(const std::string& path) {
     while (true) {
         const ssize_t count = ::read(file.number, piece.data(), piece.size());
         if (count == 0) return bytes;
-        if (count > 0)
-            bytes.append(piece.data(), static_cast<std::size_t>(count));
-        else if (errno != EINTR)
-            refuse("cannot be read");
+        if (count > 0) bytes.append(piece.data(), static_cast<std::size_t>(count));
+        else if (errno != EINTR) refuse("cannot be read");
     }
 }
 

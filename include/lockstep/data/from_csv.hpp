@@ -51,8 +51,7 @@ std::vector<std::size_t> other_columns(const Csv<Scalar>& csv, std::span<std::si
             throw ShapeError(csv.name + ": column " + std::to_string(column + 1) + " of a table of " +
                              std::to_string(width) + " columns");
         }
-        if (is_target[column])
-            throw ShapeError(csv.name + ": target column " + std::to_string(column + 1) + " twice");
+        if (is_target[column]) throw ShapeError(csv.name + ": target column " + std::to_string(column + 1) + " twice");
         is_target[column] = true;
     }
     std::vector<std::size_t> others;
@@ -76,9 +75,8 @@ std::int32_t label_of(const Csv<Scalar>& csv, std::size_t row, std::size_t colum
     }
     std::array<char, 64> text{};
     const auto written = std::to_chars(text.data(), text.data() + text.size(), value);
-    throw FormatError(csv.place(csv.line_of(row), column) + ": the label " +
-                      std::string(text.data(), written.ptr) + " is not a whole number from 0 to " +
-                      std::to_string(end - 1));
+    throw FormatError(csv.place(csv.line_of(row), column) + ": the label " + std::string(text.data(), written.ptr) +
+                      " is not a whole number from 0 to " + std::to_string(end - 1));
 }
 
 }  // namespace detail

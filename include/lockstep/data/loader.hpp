@@ -44,9 +44,8 @@ public:
         /// exist
         auto slice(Shard range) const {
             if (range.begin > rows() || range.size > rows() - range.begin) {
-                throw ShapeError("rows " + std::to_string(range.begin) + " to " +
-                                 std::to_string(range.end()) + " of a batch of " + std::to_string(rows()) +
-                                 " rows");
+                throw ShapeError("rows " + std::to_string(range.begin) + " to " + std::to_string(range.end()) +
+                                 " of a batch of " + std::to_string(rows()) + " rows");
             }
             return loader_->dataset_->gather(indices_.subspan(range.begin, range.size), loader_->scratch_);
         }
@@ -150,8 +149,7 @@ public:
     /// @throws ConfigurationError if `rank` is outside the world
     Epoch shard_epoch(std::uint64_t epoch, int rank, int world_size) {
         const std::size_t rows = dataset_->size();
-        return shard_epoch(epoch, shard_of(rows, rank, world_size),
-                           batches(shard_of(rows, 0, world_size).size));
+        return shard_epoch(epoch, shard_of(rows, rank, world_size), batches(shard_of(rows, 0, world_size).size));
     }
 
 private:

@@ -52,8 +52,9 @@ void agree_on_model(const Net& model, Link& link) {
     broadcast(link, std::span(&size, 1));
     constexpr std::int64_t limit = std::int64_t{1} << 26;
     if (size < 0 || size > limit) {
-        throw TransportError("rank 0 describes its model in " + std::to_string(size) + " bytes; the limit is " +
-                             std::to_string(limit), 0);
+        throw TransportError(
+            "rank 0 describes its model in " + std::to_string(size) + " bytes; the limit is " + std::to_string(limit),
+            0);
     }
     std::vector<std::uint8_t> bytes(own.begin(), own.end());
     bytes.resize(static_cast<std::size_t>(size));
@@ -63,8 +64,9 @@ void agree_on_model(const Net& model, Link& link) {
         std::size_t index = 0;
         while (line_of(own, index) == line_of(theirs, index)) ++index;
         throw ShapeError("rank " + std::to_string(link.rank()) + " has another model than rank 0: parameter " +
-                         std::to_string(index) + " is " + line_of(own, index) + ", on rank 0 " +
-                         line_of(theirs, index), link.rank());
+                             std::to_string(index) + " is " + line_of(own, index) + ", on rank 0 " +
+                             line_of(theirs, index),
+                         link.rank());
     }
     // Nobody goes on before everybody has compared: an error above ends the wait of the others here.
     barrier(link);

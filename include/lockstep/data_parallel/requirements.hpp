@@ -12,8 +12,9 @@ template <class Strategy>
 inline constexpr bool meant_as_topology =
     CutsIntoChunks<Strategy> || NamesOwners<Strategy> || EmitsReduce<Strategy> || EmitsDistribute<Strategy>;
 
+/// Called for its static_asserts. They stand in a function, because some compilers end a class at its first error.
 template <class Net, class Strategy, class Link>
-struct DataParallelRequirements {
+consteval bool check_requirements() {
     static_assert(HasScalarType<Net>, "DataParallel: the model has no floating-point scalar_type");
     static_assert(HasFlatParameters<Net>, "DataParallel: the model has no parameters() that is a span of scalar_type");
     static_assert(HasFlatGradients<Net>, "DataParallel: the model has no gradients() that is a span of scalar_type");
@@ -25,18 +26,24 @@ struct DataParallelRequirements {
     static_assert(FailsTogether<Link>, "DataParallel: the transport has no fail(failure)");
     static_assert(CountsTraffic<Link>, "DataParallel: the transport has no traffic() that returns a Traffic");
 
-    static_assert(!meant_as_topology<Strategy> || CutsIntoChunks<Strategy>,
-                  "DataParallel: the topology has no chunks(world_size)");
-    static_assert(!meant_as_topology<Strategy> || NamesOwners<Strategy>,
-                  "DataParallel: the topology has no owns(rank, world_size, chunk)");
-    static_assert(!meant_as_topology<Strategy> || EmitsReduce<Strategy>,
-                  "DataParallel: the topology has no reduce(rank, world_size, emit)");
-    static_assert(!meant_as_topology<Strategy> || EmitsDistribute<Strategy>,
-                  "DataParallel: the topology has no distribute(rank, world_size, emit)");
-    static_assert(!meant_as_topology<Strategy> || Topology<Strategy>, "DataParallel: the topology has no name");
-    static_assert(meant_as_topology<Strategy> || ReducesOver<Strategy, Link, float> ||
-                      ReducesOver<Strategy, Link, double>,
-                  "DataParallel: the reducer is no topology and has no all_reduce(transport, span)");
+    if constexpr (meant_as_topology<Strategy>) {
+        static_assert(HasName<Strategy>, "DataParallel: the topology has no name");
+        static_assert(CutsIntoChunks<Strategy>, "DataParallel: the topology has no chunks(world_size)");
+        static_assert(NamesOwners<Strategy>, "DataParallel: the topology has no owns(rank, world_size, chunk)");
+        static_assert(EmitsReduce<Strategy>, "DataParallel: the topology has no reduce(rank, world_size, emit)");
+        static_assert(EmitsDistribute<Strategy>,
+                      "DataParallel: the topology has no distribute(rank, world_size, emit)");
+    } else {
+        static_assert(ReducesOver<Strategy, Link, float> || ReducesOver<Strategy, Link, double>,
+                      "DataParallel: the reducer is no topology and has no all_reduce(transport, span)");
+    }
+    return true;
+}
+
+/// The base of DataParallel, so that the checks come before anything else of it can fail.
+template <class Net, class Strategy, class Link>
+struct DataParallelRequirements {
+    static constexpr bool met = check_requirements<Net, Strategy, Link>();
 };
 
 }  // namespace lockstep::detail

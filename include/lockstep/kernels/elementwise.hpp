@@ -63,8 +63,8 @@ void for_lanes(std::size_t count, Body body) {
 /// `values *= factor`
 template <class Scalar>
 void scale(std::type_identity_t<Scalar> factor, std::span<Scalar> values) noexcept {
-    detail::for_lanes<Scalar>(
-        values.size(), [&](auto lanes) { lanes.store(values.data(), lanes.load(values.data()) * factor); });
+    detail::for_lanes<Scalar>(values.size(),
+                              [&](auto lanes) { lanes.store(values.data(), lanes.load(values.data()) * factor); });
 }
 
 /// `into += values`
@@ -77,8 +77,7 @@ void add(detail::Input<Scalar> values, std::span<Scalar> into) noexcept {
 
 /// `into += factor * values`
 template <class Scalar>
-void add_scaled(std::type_identity_t<Scalar> factor, detail::Input<Scalar> values,
-                std::span<Scalar> into) noexcept {
+void add_scaled(std::type_identity_t<Scalar> factor, detail::Input<Scalar> values, std::span<Scalar> into) noexcept {
     detail::for_lanes<Scalar>(into.size(), [&](auto lanes) {
         lanes.store(into.data(), lanes.load(into.data()) + lanes.load(values.data()) * factor);
     });

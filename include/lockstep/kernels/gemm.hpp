@@ -30,8 +30,8 @@ std::string shape_of(MatrixView<Scalar> matrix) {
 template <class Scalar>
 void require_product(MatrixView<const Scalar> a, MatrixView<const Scalar> b, MatrixView<Scalar> c) {
     if (a.rows == c.rows && a.cols == b.rows && b.cols == c.cols) return;
-    throw ShapeError("gemm: A (" + shape_of(a) + ") times B (" + shape_of(b) + ") does not make C (" +
-                     shape_of(c) + ")");
+    throw ShapeError("gemm: A (" + shape_of(a) + ") times B (" + shape_of(b) + ") does not make C (" + shape_of(c) +
+                     ")");
 }
 
 /// Roughly the cycles for C (m, n): multiply-adds of vectors, the last of each row padded, and of copies.

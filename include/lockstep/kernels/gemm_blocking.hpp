@@ -15,12 +15,8 @@
 
 namespace lockstep::kernels::detail {
 
-constexpr std::size_t ceil_div(std::size_t count, std::size_t size) noexcept {
-    return (count + size - 1) / size;
-}
-constexpr std::size_t round_up(std::size_t count, std::size_t size) noexcept {
-    return ceil_div(count, size) * size;
-}
+constexpr std::size_t ceil_div(std::size_t count, std::size_t size) noexcept { return (count + size - 1) / size; }
+constexpr std::size_t round_up(std::size_t count, std::size_t size) noexcept { return ceil_div(count, size) * size; }
 /// The size of pieces when `count` is cut into as few as possible of at most `most`, all about as large.
 constexpr std::size_t even_piece(std::size_t count, std::size_t most) noexcept {
     return count <= most ? count : ceil_div(count, ceil_div(count, most));
@@ -73,13 +69,13 @@ public:
 
     void run(bool accumulate) noexcept {
         for (std::size_t col = 0; col < c_.cols; col += blocks_.cols) {
-            cols_ = {col, std::min(blocks_.cols, c_.cols - col)};
+            cols_ = {col, (std::min)(blocks_.cols, c_.cols - col)};
             for (std::size_t at = 0; at < a_.cols; at += blocks_.depth) {
-                depth_ = {at, std::min(blocks_.depth, a_.cols - at)};
+                depth_ = {at, (std::min)(blocks_.depth, a_.cols - at)};
                 accumulate_ = accumulate || at != 0;
                 if (pack_last_b_) pack_b();
                 for (std::size_t row = 0; row < c_.rows; row += blocks_.rows) {
-                    rows_ = {row, std::min(blocks_.rows, c_.rows - row)};
+                    rows_ = {row, (std::min)(blocks_.rows, c_.rows - row)};
                     if (pack_a_) pack_a();
                     multiply_block();
                 }
@@ -91,24 +87,17 @@ private:
     static constexpr std::size_t page = 4096 / sizeof(Scalar);
     static constexpr std::size_t max_tile = 14 * 128 / sizeof(Scalar);
 
-    std::size_t height_at(std::size_t row) const noexcept {
-        return std::min(blocks_.panel_rows, rows_.size - row);
-    }
-    std::size_t width_at(std::size_t col) const noexcept {
-        return std::min(kernels_.max_cols(), cols_.size - col);
-    }
+    std::size_t height_at(std::size_t row) const noexcept { return (std::min)(blocks_.panel_rows, rows_.size - row); }
+    std::size_t width_at(std::size_t col) const noexcept { return (std::min)(kernels_.max_cols(), cols_.size - col); }
     std::size_t vectors_for(std::size_t width) const noexcept { return width > kernels_.lanes ? 2 : 1; }
     /// A panel that does not fill its vectors needs the padding of a packed one.
-    bool packs_b(std::size_t width) const noexcept {
-        return pack_b_ || width != vectors_for(width) * kernels_.lanes;
-    }
+    bool packs_b(std::size_t width) const noexcept { return pack_b_ || width != vectors_for(width) * kernels_.lanes; }
 
     void pack_a() noexcept {
         for (std::size_t row = 0; row < rows_.size; row += blocks_.panel_rows) {
             const std::size_t height = height_at(row);
-            pack<Scalar>(
-                {&a_(rows_.begin + row, depth_.begin), depth_.size, height, a_.col_stride, a_.row_stride},
-                height, packed_a_ + row * depth_.size);
+            pack<Scalar>({&a_(rows_.begin + row, depth_.begin), depth_.size, height, a_.col_stride, a_.row_stride},
+                         height, packed_a_ + row * depth_.size);
         }
     }
 
@@ -116,9 +105,8 @@ private:
         for (std::size_t col = 0; col < cols_.size; col += kernels_.max_cols()) {
             const std::size_t width = width_at(col);
             if (!packs_b(width)) continue;
-            pack<Scalar>(
-                {&b_(depth_.begin, cols_.begin + col), depth_.size, width, b_.row_stride, b_.col_stride},
-                vectors_for(width) * kernels_.lanes, packed_b_ + col * depth_.size);
+            pack<Scalar>({&b_(depth_.begin, cols_.begin + col), depth_.size, width, b_.row_stride, b_.col_stride},
+                         vectors_for(width) * kernels_.lanes, packed_b_ + col * depth_.size);
         }
     }
 
@@ -151,8 +139,7 @@ private:
     /// A tile that is wider than what is left of C, or whose columns lie apart, is finished in a copy. So is
     /// one of one row, computed twice: tuned for some processors, GCC does not fuse multiplies with adds in a
     /// kernel of a single sum, and the bits would differ from those of larger tiles.
-    void multiply_in_copy(GemmTile<Scalar> tile, std::size_t height, std::size_t width,
-                          std::size_t vectors) noexcept {
+    void multiply_in_copy(GemmTile<Scalar> tile, std::size_t height, std::size_t width, std::size_t vectors) noexcept {
         alignas(64) Scalar values[max_tile];
         Scalar* const c = tile.c;
         const std::size_t padded = vectors * kernels_.lanes;

@@ -36,9 +36,7 @@ struct GemmKernels {
     const Function (*functions)[2];  ///< [rows - 1][vectors - 1]
 
     std::size_t max_cols() const noexcept { return 2 * lanes; }
-    Function of(std::size_t rows, std::size_t vectors) const noexcept {
-        return functions[rows - 1][vectors - 1];
-    }
+    Function of(std::size_t rows, std::size_t vectors) const noexcept { return functions[rows - 1][vectors - 1]; }
 };
 
 // The body is a macro since compilers split vectors that a function's own target lacks before they inline it:
@@ -105,9 +103,7 @@ struct GemmTable {
         static constexpr GemmKernels<Scalar> kernels{Kernel::lanes, Kernel::max_rows, functions};
         return kernels;
     }
-    static const GemmKernels<Scalar>& get() noexcept {
-        return make(std::make_index_sequence<Kernel::max_rows>{});
-    }
+    static const GemmKernels<Scalar>& get() noexcept { return make(std::make_index_sequence<Kernel::max_rows>{}); }
 };
 
 /// The kernels for `isa`, which the processor must support.

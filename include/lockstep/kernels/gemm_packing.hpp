@@ -34,11 +34,8 @@ struct Quad {
     }
 
     /// Transposes a block of `lanes` x `lanes` scalars.
-    static void transpose(const Scalar* from, std::size_t from_step, Scalar* to,
-                          std::size_t to_step) noexcept {
-        const auto load = [&](std::size_t row) {
-            return *reinterpret_cast<const Memory*>(from + row * from_step);
-        };
+    static void transpose(const Scalar* from, std::size_t from_step, Scalar* to, std::size_t to_step) noexcept {
+        const auto load = [&](std::size_t row) { return *reinterpret_cast<const Memory*>(from + row * from_step); };
         const auto store = [&](std::size_t row, Vector value) {
             *reinterpret_cast<Memory*>(to + row * to_step) = value;
         };
@@ -95,7 +92,7 @@ void copy_panel(const GemmPanel<Scalar>& panel, Scalar* to, std::size_t to_step)
         constexpr std::size_t line = 64 / sizeof(Scalar);
         const std::size_t blocked = panel.depth - panel.depth % lanes;
         for (std::size_t begin = 0; begin < blocked; begin += line) {
-            const std::size_t end = std::min(begin + line, blocked);
+            const std::size_t end = (std::min)(begin + line, blocked);
             for_each_group<lanes>(panel.width, [&](std::size_t at) {
                 const Scalar* const from = panel.data + at * panel.width_stride;
                 for (std::size_t depth = begin; depth < end; depth += lanes) {

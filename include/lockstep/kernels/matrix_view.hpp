@@ -33,9 +33,7 @@ struct MatrixView {
         : data(first), rows(row_count), cols(col_count), row_stride(between_rows), col_stride(between_cols) {}
 
     /// Views of mutable scalars convert to views of constant ones.
-    constexpr operator MatrixView<const Scalar>() const noexcept
-        requires(!std::is_const_v<Scalar>)
-    {
+    constexpr operator MatrixView<const Scalar>() const noexcept requires(!std::is_const_v<Scalar>) {
         return {data, rows, cols, row_stride, col_stride};
     }
 

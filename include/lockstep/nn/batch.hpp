@@ -50,9 +50,7 @@ struct Batch {
 
     Batch() = default;
     /// @throws ShapeError if the two have not as many rows
-    Batch(MatrixView<const Scalar> rows, Targets wanted) : inputs(rows), targets(std::move(wanted)) {
-        check();
-    }
+    Batch(MatrixView<const Scalar> rows, Targets wanted) : inputs(rows), targets(std::move(wanted)) { check(); }
 
     std::size_t rows() const noexcept { return inputs.rows; }
 
@@ -70,8 +68,8 @@ struct Batch {
     void check() const {
         const std::size_t wanted = detail::rows_of(targets);
         if (wanted != inputs.rows) {
-            throw ShapeError("a batch of " + std::to_string(inputs.rows) + " input rows and " +
-                             std::to_string(wanted) + " targets");
+            throw ShapeError("a batch of " + std::to_string(inputs.rows) + " input rows and " + std::to_string(wanted) +
+                             " targets");
         }
     }
 };

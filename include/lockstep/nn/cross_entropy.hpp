@@ -26,15 +26,14 @@ struct CrossEntropy {
     /// @throws ShapeError if there are not `rows` labels, or one lies outside [0, classes)
     static void check(std::span<const std::int32_t> labels, std::size_t rows, std::size_t classes) {
         if (labels.size() != rows) {
-            throw ShapeError("CrossEntropy: " + std::to_string(labels.size()) + " labels for " +
-                             std::to_string(rows) + " rows");
+            throw ShapeError("CrossEntropy: " + std::to_string(labels.size()) + " labels for " + std::to_string(rows) +
+                             " rows");
         }
         for (std::size_t row = 0; row < rows; ++row) {
             // As an unsigned number a negative label is larger than any.
             if (static_cast<std::size_t>(labels[row]) >= classes) {
                 throw ShapeError("CrossEntropy: the label of row " + std::to_string(row) + " is " +
-                                 std::to_string(labels[row]) + ", outside [0, " + std::to_string(classes) +
-                                 ")");
+                                 std::to_string(labels[row]) + ", outside [0, " + std::to_string(classes) + ")");
             }
         }
     }
@@ -55,14 +54,14 @@ struct CrossEntropy {
     /// The gradient of a row is softmax(logits) less one at the label. @throws ShapeError as `check`, before
     /// anything is written
     template <class Scalar>
-    static LossSum backward(MatrixView<const std::type_identity_t<Scalar>> logits,
-                            std::span<const std::int32_t> labels, MatrixView<Scalar> output_gradient) {
+    static LossSum backward(MatrixView<const std::type_identity_t<Scalar>> logits, std::span<const std::int32_t> labels,
+                            MatrixView<Scalar> output_gradient) {
         check(labels, logits.rows, logits.cols);
         double sum = 0;
         for (std::size_t row = 0; row < logits.rows; ++row) {
             const auto label = static_cast<std::size_t>(labels[row]);
-            sum += kernels::softmax(logits.row(row), output_gradient.row(row)) -
-                   static_cast<double>(logits(row, label));
+            sum +=
+                kernels::softmax(logits.row(row), output_gradient.row(row)) - static_cast<double>(logits(row, label));
             output_gradient(row, label) -= Scalar{1};
         }
         return {sum, static_cast<double>(logits.rows)};

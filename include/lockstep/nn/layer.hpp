@@ -37,16 +37,19 @@ namespace lockstep {
 /// The `input_size` of a layer that takes rows of any size.
 inline constexpr std::size_t any_size = 0;
 
-/// Gives each layer that draws random numbers a stream of its own, numbered in the order of the layers: the
-/// first values of one layer do not depend on the sizes of another.
+/// Gives each layer that draws random numbers a stream of its own, numbered from `first` in the order of the layers:
+/// the first values of one layer do not depend on the sizes of another. `first` is far above the numbers of epochs,
+/// which name the streams of samplers: a model and a sampler of one seed share no numbers.
 class RandomStreams {
 public:
+    static constexpr std::uint64_t first = std::uint64_t{1} << 63;
+
     explicit constexpr RandomStreams(std::uint64_t seed) noexcept : seed_(seed) {}
     constexpr Random next() noexcept { return Random(seed_, next_++); }
 
 private:
     std::uint64_t seed_;
-    std::uint64_t next_ = 0;
+    std::uint64_t next_ = first;
 };
 
 /// What `forward` works on. A struct, so that a pass can come to say more without a change to any layer.
@@ -109,7 +112,7 @@ concept PassesBackward = requires(const BackwardPass<Scalar>& pass) {
 /// A layer over `Scalar`; the table above says what its members mean.
 template <class Candidate, class Scalar = float>
 concept Layer = KnowsInputSize<Candidate> && KnowsOutputSize<Candidate> && CountsParameters<Candidate> &&
-    KnowsWorkspaceSize<Candidate> && InitializesParameters<Candidate, Scalar> &&
-    DescribesParameters<Candidate> && PassesForward<Candidate, Scalar> && PassesBackward<Candidate, Scalar>;
+    KnowsWorkspaceSize<Candidate> && InitializesParameters<Candidate, Scalar> && DescribesParameters<Candidate> &&
+    PassesForward<Candidate, Scalar> && PassesBackward<Candidate, Scalar>;
 
 }  // namespace lockstep

@@ -58,8 +58,7 @@ struct Linear {
         const MatrixView<const Scalar> weight(pass.parameters.data(), Out, In);
         const MatrixView<Scalar> weight_gradient(pass.parameter_gradients.data(), Out, In);
         const std::span<Scalar> bias_gradient = pass.parameter_gradients.subspan(Out * In, Out);
-        kernels::gemm(pass.output_gradient.transposed(), pass.input, weight_gradient,
-                      kernels::Accumulate::yes);
+        kernels::gemm(pass.output_gradient.transposed(), pass.input, weight_gradient, kernels::Accumulate::yes);
         kernels::add_column_sums(pass.output_gradient, bias_gradient);
         if (pass.wants_input_gradient()) kernels::gemm(pass.output_gradient, weight, pass.input_gradient);
     }

@@ -41,7 +41,7 @@ concept DifferentiatesLoss = requires(MatrixView<const Scalar> outputs,
 
 /// A loss over `Scalar`; the table above says what its members mean.
 template <class Candidate, class Scalar = float>
-concept Loss = NamesTargets<Candidate, Scalar> && EvaluatesLoss<Candidate, Scalar> &&
-               DifferentiatesLoss<Candidate, Scalar>;
+concept Loss =
+    NamesTargets<Candidate, Scalar> && EvaluatesLoss<Candidate, Scalar> && DifferentiatesLoss<Candidate, Scalar>;
 
 }  // namespace lockstep

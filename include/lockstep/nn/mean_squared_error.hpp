@@ -24,15 +24,14 @@ struct MeanSquaredError {
     static void check(MatrixView<Scalar> targets, std::size_t rows, std::size_t output_size) {
         if (targets.rows != rows || targets.cols != output_size) {
             throw ShapeError("MeanSquaredError: targets of shape (" + std::to_string(targets.rows) + ", " +
-                             std::to_string(targets.cols) + ") for outputs of shape (" +
-                             std::to_string(rows) + ", " + std::to_string(output_size) + ")");
+                             std::to_string(targets.cols) + ") for outputs of shape (" + std::to_string(rows) + ", " +
+                             std::to_string(output_size) + ")");
         }
     }
 
     /// @throws ShapeError as `check`
     template <class Scalar>
-    static LossSum evaluate(MatrixView<Scalar> outputs,
-                            MatrixView<const std::remove_const_t<Scalar>> targets) {
+    static LossSum evaluate(MatrixView<Scalar> outputs, MatrixView<const std::remove_const_t<Scalar>> targets) {
         return each_difference(outputs, targets, [](std::size_t, std::size_t, double) {});
     }
 
@@ -49,8 +48,8 @@ struct MeanSquaredError {
 
 private:
     template <class Scalar, class Visit>
-    static LossSum each_difference(MatrixView<Scalar> outputs,
-                                   MatrixView<const std::remove_const_t<Scalar>> targets, Visit visit) {
+    static LossSum each_difference(MatrixView<Scalar> outputs, MatrixView<const std::remove_const_t<Scalar>> targets,
+                                   Visit visit) {
         check(targets, outputs.rows, outputs.cols);
         double sum = 0;
         for (std::size_t row = 0; row < outputs.rows; ++row) {

@@ -20,8 +20,8 @@ namespace lockstep {
 template <class Scalar>
 std::size_t correct(MatrixView<Scalar> logits, std::span<const std::int32_t> labels) {
     if (labels.size() != logits.rows) {
-        throw ShapeError("correct: " + std::to_string(labels.size()) + " labels for " +
-                         std::to_string(logits.rows) + " rows");
+        throw ShapeError("correct: " + std::to_string(labels.size()) + " labels for " + std::to_string(logits.rows) +
+                         " rows");
     }
     std::size_t count = 0;
     if (logits.cols == 0) return count;

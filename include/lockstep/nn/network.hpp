@@ -34,8 +34,7 @@ namespace lockstep {
 template <class Architecture, class Criterion, class Scalar = float, class Storage = Aligned>
 class Network {
     static_assert(std::floating_point<Scalar>, "the scalar type of a Network is float or double");
-    static_assert(Layer<Architecture, Scalar>,
-                  "the architecture of a Network must be a Layer (nn/layer.hpp)");
+    static_assert(Layer<Architecture, Scalar>, "the architecture of a Network must be a Layer (nn/layer.hpp)");
     static_assert(Loss<Criterion, Scalar>, "the second argument of a Network must be a Loss (nn/loss.hpp)");
     static_assert(std::size_t{Architecture::input_size} != any_size,
                   "a Network needs at least one layer that fixes the number of inputs, such as Linear");
@@ -50,8 +49,7 @@ public:
     static constexpr std::size_t parameter_count = Architecture::parameter_count;
 
     /// Parameters drawn from `seed`, the same wherever it is called; gradients zero.
-    explicit Network(std::uint64_t seed)
-        requires std::constructible_from<buffer_type, std::size_t>
+    explicit Network(std::uint64_t seed) requires std::constructible_from<buffer_type, std::size_t>
         : parameters_(parameter_count), gradients_(parameter_count) {
         initialize(seed);
     }
@@ -64,7 +62,8 @@ public:
         check_arena("gradients", gradients_.size());
     }
 
-    /// Draws all parameters anew: layer number i among those with parameters from stream i of `seed`.
+    /// Draws all parameters anew: layer number i among those with parameters from stream
+    /// `RandomStreams::first` + i of `seed`.
     void initialize(std::uint64_t seed) {
         RandomStreams streams(seed);
         Architecture::initialize(parameters(), streams);
@@ -148,14 +147,14 @@ private:
                              std::to_string(inputs.cols));
         }
         if (inputs.col_stride != 1 && inputs.cols > 1) {
-            throw ShapeError("the inputs in a row must be neighbours, not " +
-                             std::to_string(inputs.col_stride) + " elements apart");
+            throw ShapeError("the inputs in a row must be neighbours, not " + std::to_string(inputs.col_stride) +
+                             " elements apart");
         }
     }
     static void check_arena(const char* name, std::size_t size) {
         if (size != parameter_count) {
-            throw ShapeError(std::string("a network of ") + std::to_string(parameter_count) +
-                             " parameters was given " + std::to_string(size) + " " + name);
+            throw ShapeError(std::string("a network of ") + std::to_string(parameter_count) + " parameters was given " +
+                             std::to_string(size) + " " + name);
         }
     }
 

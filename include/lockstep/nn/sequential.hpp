@@ -41,8 +41,7 @@ constexpr std::size_t first_fixed(std::initializer_list<std::size_t> sizes) noex
 /// One member at a time, so that the compiler's error names it.
 template <class Member>
 constexpr bool is_member() {
-    static_assert(Layer<Member>,
-                  "every member of a Sequential must be a Layer (nn/layer.hpp says what that takes)");
+    static_assert(Layer<Member>, "every member of a Sequential must be a Layer (nn/layer.hpp says what that takes)");
     return true;
 }
 
@@ -113,9 +112,8 @@ struct Sequential {
     template <class Scalar>
     static void forward(const ForwardPass<Scalar>& pass) {
         const auto stations = cut(pass.workspace, pass.input);
-        [&]<std::size_t... Index>(std::index_sequence<Index...>) {
-            (forward_layer<Index>(pass, stations), ...);
-        }(std::index_sequence_for<Layers...>());
+        [&]<std::size_t... Index>(std::index_sequence<Index...>) { (forward_layer<Index>(pass, stations), ...); }
+        (std::index_sequence_for<Layers...>());
     }
 
     template <class Scalar>
@@ -123,7 +121,8 @@ struct Sequential {
         const auto stations = cut(pass.workspace, pass.input);
         [&]<std::size_t... Index>(std::index_sequence<Index...>) {
             (backward_layer<layer_count - 1 - Index>(pass, stations), ...);
-        }(std::index_sequence_for<Layers...>());
+        }
+        (std::index_sequence_for<Layers...>());
     }
 
 private:
@@ -163,8 +162,7 @@ private:
             first_parameter += parameters;
             size = output;
         };
-        (place(Layers::workspace_size(input.rows, size), Layers::parameter_count, Layers::output_size(size)),
-         ...);
+        (place(Layers::workspace_size(input.rows, size), Layers::parameter_count, Layers::output_size(size)), ...);
         return stations;
     }
 

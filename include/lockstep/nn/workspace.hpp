@@ -14,9 +14,7 @@ namespace lockstep {
 namespace detail {
 
 /// Room for `scalars` scalars in a workspace, so that what comes after begins on a cache line of its own.
-constexpr std::size_t whole_lines(std::size_t scalars) noexcept {
-    return (scalars + 15) / 16 * 16;
-}
+constexpr std::size_t whole_lines(std::size_t scalars) noexcept { return (scalars + 15) / 16 * 16; }
 
 }  // namespace detail
 

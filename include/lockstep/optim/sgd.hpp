@@ -60,18 +60,17 @@ public:
 
     /// The same for anything with `parameters()` and `gradients()`.
     template <class Trained>
-    void step(Trained& model)
-        requires requires { step(model.parameters(), model.gradients()); }
-    {
+    void step(Trained& model) requires requires {
         step(model.parameters(), model.gradients());
     }
+    { step(model.parameters(), model.gradients()); }
 
     /// Makes room for the state of `size` parameters, so that no step allocates.
     /// @throws ShapeError if it already has the state of another number of parameters
     void reserve(std::size_t size) {
         if (sized_ && size != size_) {
-            throw ShapeError("Sgd has the state of " + std::to_string(size_) +
-                             " parameters and cannot step " + std::to_string(size));
+            throw ShapeError("Sgd has the state of " + std::to_string(size_) + " parameters and cannot step " +
+                             std::to_string(size));
         }
         if (sized_) return;
         if (options_.momentum != 0) velocity_ = Aligned::buffer<Scalar>(size);
@@ -127,6 +126,6 @@ private:
     Aligned::buffer<Scalar> velocity_;
 };
 
-Sgd(const SgdOptions&) -> Sgd<float>;
+Sgd(const SgdOptions&)->Sgd<float>;
 
 }  // namespace lockstep

@@ -31,8 +31,8 @@ struct LaunchEnvironment {
         found.world_size = number("WORLD_SIZE", 1, 1'000'000);
         found.rank = number("RANK", 0, 999'999);
         if (found.rank >= found.world_size) {
-            throw ConfigurationError("RANK=" + std::to_string(found.rank) + " is not less than WORLD_SIZE=" +
-                                     std::to_string(found.world_size));
+            throw ConfigurationError("RANK=" + std::to_string(found.rank) +
+                                     " is not less than WORLD_SIZE=" + std::to_string(found.world_size));
         }
         const std::string host = text("MASTER_ADDR");
         if (host.empty()) throw ConfigurationError("MASTER_ADDR is empty");

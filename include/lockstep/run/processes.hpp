@@ -164,9 +164,9 @@ private:
                            name + " was killed by signal " + std::to_string(WTERMSIG(worker.status)) + " (" +
                                ::strsignal(WTERMSIG(worker.status)) + ")"};
         }
-        return Failure{ErrorKind::peer_lost, rank,
-                       name + " ended before its work was done, with exit status " +
-                           std::to_string(WEXITSTATUS(worker.status))};
+        return Failure{
+            ErrorKind::peer_lost, rank,
+            name + " ended before its work was done, with exit status " + std::to_string(WEXITSTATUS(worker.status))};
     }
 
     const ProcessesOptions& options_;

@@ -20,8 +20,12 @@ class Progress {
 public:
     /// `total` rows are to be done. Draws on `stream` only if that is a terminal and `wanted`.
     Progress(std::string label, std::size_t total, bool wanted = true, std::FILE* stream = stderr)
-        : label_(std::move(label)), total_(total), stream_(stream),
-          shown_(wanted && ::isatty(::fileno(stream)) == 1), start_(Clock::now()), drawn_(start_) {}
+        : label_(std::move(label)),
+          total_(total),
+          stream_(stream),
+          shown_(wanted && ::isatty(::fileno(stream)) == 1),
+          start_(Clock::now()),
+          drawn_(start_) {}
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
     /// Wipes the bar, so that what is printed next starts on a clean line.
@@ -36,7 +40,8 @@ public:
         const auto now = Clock::now();
         if (now - drawn_ < std::chrono::milliseconds(100) && done_ < total_) return;
         drawn_ = now;
-        std::fputs(("\r" + line(loss, std::chrono::duration<double>(now - start_).count()) + "\033[K").c_str(), stream_);
+        std::fputs(("\r" + line(loss, std::chrono::duration<double>(now - start_).count()) + "\033[K").c_str(),
+                   stream_);
         std::fflush(stream_);
     }
 

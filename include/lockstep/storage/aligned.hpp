@@ -45,13 +45,12 @@ struct Aligned {
         explicit buffer(std::size_t count) : size_(count) {
             if (count == 0) return;
             const std::size_t bytes = detail::bytes_of<Value>(count);
-            memory_.reset(static_cast<Value*>(::operator new(bytes, std::align_val_t{alignment})));
+            memory_.reset(static_cast<Value*>(::operator new (bytes, std::align_val_t{alignment})));
             std::uninitialized_value_construct_n(memory_.get(), count);
         }
 
         buffer(const buffer& other) : buffer(other.size_) { std::copy_n(other.data(), size_, data()); }
-        buffer(buffer&& other) noexcept
-            : memory_(std::move(other.memory_)), size_(std::exchange(other.size_, 0)) {}
+        buffer(buffer&& other) noexcept : memory_(std::move(other.memory_)), size_(std::exchange(other.size_, 0)) {}
         buffer& operator=(buffer other) noexcept {
             std::swap(memory_, other.memory_);
             std::swap(size_, other.size_);
@@ -65,9 +64,7 @@ struct Aligned {
 
     private:
         struct Release {
-            void operator()(Value* pointer) const noexcept {
-                ::operator delete(pointer, std::align_val_t{alignment});
-            }
+            void operator()(Value* pointer) const noexcept { ::operator delete (pointer, std::align_val_t{alignment}); }
         };
         static_assert(std::is_trivially_destructible_v<Value>, "buffers hold plain numbers");
 

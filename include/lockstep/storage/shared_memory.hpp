@@ -130,8 +130,7 @@ struct SharedMemory {
         buffer(const buffer& other) : buffer(other.size_) {
             if (size_ != 0) std::memcpy(mapping_.address(), other.mapping_.address(), size_ * sizeof(Value));
         }
-        buffer(buffer&& other) noexcept
-            : mapping_(std::move(other.mapping_)), size_(std::exchange(other.size_, 0)) {}
+        buffer(buffer&& other) noexcept : mapping_(std::move(other.mapping_)), size_(std::exchange(other.size_, 0)) {}
         buffer& operator=(buffer other) noexcept {
             std::swap(mapping_, other.mapping_);
             std::swap(size_, other.size_);

@@ -81,8 +81,7 @@ public:
     Tensor() = default;
 
     /// A tensor of zeros. @throws ShapeError if the storage cannot hold it
-    explicit Tensor(const Shape& shape)
-        requires std::constructible_from<buffer_type, std::size_t>
+    explicit Tensor(const Shape& shape) requires std::constructible_from<buffer_type, std::size_t>
         : shape_(shape), buffer_(shape.numel()) {}
 
     /// A tensor in memory that already exists. @throws ShapeError if the sizes differ
@@ -125,9 +124,7 @@ public:
 
 private:
     std::size_t rows() const noexcept { return ndim() == 0 ? 0 : shape_.extent(0); }
-    std::size_t row_size() const noexcept {
-        return ndim() == 0 ? 0 : shape_.with_rows(1).numel();
-    }
+    std::size_t row_size() const noexcept { return ndim() == 0 ? 0 : shape_.with_rows(1).numel(); }
 
     template <class Viewed>
     Tensor<Viewed, Borrowed> sliced(Viewed* first, Shard range) const {

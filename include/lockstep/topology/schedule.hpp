@@ -44,7 +44,7 @@ constexpr Shard elements_of(const Transfer& transfer, std::size_t elements, int 
 
 /// What one rank does in one all-reduce.
 struct Counts {
-    std::uint64_t rounds = 0;             ///< steps, each a send, a receive, or both at once
+    std::uint64_t rounds = 0;  ///< steps, each a send, a receive, or both at once
     std::uint64_t messages_sent = 0;
     std::uint64_t elements_sent = 0;
     std::uint64_t elements_combined = 0;  ///< additions

@@ -112,7 +112,8 @@ private:
         if (transfer.peer >= static_cast<int>(ranks_.size())) return fault("names no rank", rank, transfer.peer);
         if (transfer.peer == static_cast<int>(rank)) return fault("talks to itself", rank, transfer.peer);
         const int chunks = static_cast<int>(contents_[rank].size());
-        if (transfer.first_chunk < 0 || transfer.chunk_count < 1 || transfer.first_chunk + transfer.chunk_count > chunks) {
+        if (transfer.first_chunk < 0 || transfer.chunk_count < 1 ||
+            transfer.first_chunk + transfer.chunk_count > chunks) {
             return fault("names chunks that do not exist", rank, transfer.peer, transfer.first_chunk);
         }
         return {};
@@ -147,7 +148,8 @@ private:
             const int chunk = sent.first_chunk + offset;
             SymbolicSum& mine = contents_[rank][static_cast<std::size_t>(chunk)];
             const SymbolicSum theirs = ranks_[peer].outbox[static_cast<std::size_t>(offset)];
-            if (theirs.ranks == 0) return fault("receives a chunk that holds nothing yet", rank, step.receive.peer, chunk);
+            if (theirs.ranks == 0)
+                return fault("receives a chunk that holds nothing yet", rank, step.receive.peer, chunk);
             if (step.fold == Fold::copy) {
                 mine = theirs;
             } else if ((mine.ranks & theirs.ranks) != 0) {
@@ -183,8 +185,9 @@ constexpr Verdict verify(int world_size) {
 
     detail::SymbolicRun::Contents contents(world, std::vector<detail::SymbolicSum>{});
     for (std::size_t rank = 0; rank < world; ++rank) {
-        contents[rank] = std::vector<detail::SymbolicSum>(
-            static_cast<std::size_t>(chunks), detail::SymbolicSum{std::uint64_t{1} << rank, detail::scramble(rank + 1)});
+        contents[rank] =
+            std::vector<detail::SymbolicSum>(static_cast<std::size_t>(chunks),
+                                             detail::SymbolicSum{std::uint64_t{1} << rank, detail::scramble(rank + 1)});
     }
     const Schedule reduce = schedule_of<Shape>(Half::reduce, world_size);
     if (const Verdict verdict = detail::SymbolicRun(Half::reduce, reduce, contents).run(); !verdict) return verdict;

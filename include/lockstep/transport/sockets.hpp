@@ -31,8 +31,7 @@ namespace detail {
 template <class System>
 class SocketEnd {
 public:
-    explicit SocketEnd(const SocketsOptions& settings)
-        : options(settings), scratch_(piece_bytes) {
+    explicit SocketEnd(const SocketsOptions& settings) : options(settings), scratch_(piece_bytes) {
         if (options.world_size < 1) {
             throw ConfigurationError("world_size must be at least 1, not " + std::to_string(options.world_size));
         }
@@ -95,14 +94,15 @@ private:
     struct Receiving {
         Incoming what;
         HeaderBytes header;
-        std::size_t done;   ///< bytes of header and payload that have arrived
+        std::size_t done;    ///< bytes of header and payload that have arrived
         std::size_t folded;  ///< bytes of the payload that are in place
     };
 
     int connection(int peer) const { return data_[static_cast<std::size_t>(peer)].get(); }
 
     bool send(const Call& call, Sending& sending) {
-        const Moved step = send_some<System>(connection(sending.what.peer), sending.header, sending.what.bytes, sending.done);
+        const Moved step =
+            send_some<System>(connection(sending.what.peer), sending.header, sending.what.bytes, sending.done);
         if (step.state == Moved::State::closed) lost(call, sending.what.peer, step.error);
         sending.done += step.bytes;
         return step.state == Moved::State::some;
@@ -127,7 +127,7 @@ private:
         std::span<std::byte> room = what.bytes.subspan(arrived);
         if (what.combine != nullptr) {
             const std::size_t kept = arrived - receiving.folded;  // part of an element
-            room = std::span(scratch_).subspan(kept, std::min(piece_bytes - kept, expected - arrived));
+            room = std::span(scratch_).subspan(kept, (std::min)(piece_bytes - kept, expected - arrived));
         }
         const Moved step = receive_some<System>(descriptor, room);
         if (step.state == Moved::State::closed) lost(call, what.peer, step.error);
@@ -154,7 +154,8 @@ private:
         const int peer = receiving.what.peer;
         const std::optional<Header> header = decode(receiving.header);
         if (!header || header->kind != FrameKind::data) {
-            give_up({ErrorKind::transport, peer, "rank " + std::to_string(peer) + " sent bytes that are no lockstep frame"});
+            give_up({ErrorKind::transport, peer,
+                     "rank " + std::to_string(peer) + " sent bytes that are no lockstep frame"});
         }
         if (header->sequence != call.sequence || header->request != call.request ||
             header->bytes != receiving.what.bytes.size()) {
@@ -212,8 +213,7 @@ public:
     /// Meets the other ranks at `options.address`. World size 1 opens no socket.
     /// @throws ConfigurationError if ranks disagree about the world, TransportError if the address is taken,
     ///         TimeoutError naming the ranks that have not come
-    explicit BasicSockets(const SocketsOptions& options)
-        : end_(std::make_shared<detail::SocketEnd<System>>(options)) {}
+    explicit BasicSockets(const SocketsOptions& options) : end_(std::make_shared<detail::SocketEnd<System>>(options)) {}
 
     int rank() const noexcept { return end_->options.rank; }
     int world_size() const noexcept { return end_->options.world_size; }

@@ -197,11 +197,12 @@ private:
         const std::string where = " in " + to_string(call);
         if (in_time) {
             fail({ErrorKind::peer_lost, peer,
-                  "rank " + std::to_string(peer) + " has left; rank " + std::to_string(rank_) + " waits for it" + where});
+                  "rank " + std::to_string(peer) + " has left; rank " + std::to_string(rank_) + " waits for it" +
+                      where});
         } else {
             fail({ErrorKind::timeout, peer,
-                  "rank " + std::to_string(rank_) + " has waited " + to_string(world_->options.timeout) +
-                      " for rank " + std::to_string(peer) + where});
+                  "rank " + std::to_string(rank_) + " has waited " + to_string(world_->options.timeout) + " for rank " +
+                      std::to_string(peer) + where});
         }
         world_->raise_failure();
     }

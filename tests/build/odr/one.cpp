@@ -4,9 +4,5 @@
 
 #include "training.hpp"
 
-std::string digest_in_one() {
-    return odr::train<lockstep::Ring>();
-}
-const void* addresses_in_one(int index) {
-    return odr::address(index);
-}
+std::string digest_in_one() { return odr::train<lockstep::Ring>(); }
+const void* addresses_in_one(int index) { return odr::address(index); }

@@ -6,11 +6,7 @@
 
 using namespace lockstep;
 
-void right(Solo& link, std::span<float> values) {
-    all_reduce<Ring>(link, values);
-}
+void right(Solo& link, std::span<float> values) { all_reduce<Ring>(link, values); }
 #ifdef LOCKSTEP_FAIL
-void wrong(Solo& link, std::span<std::uint16_t> values) {
-    all_reduce<Ring>(link, values);
-}
+void wrong(Solo& link, std::span<std::uint16_t> values) { all_reduce<Ring>(link, values); }
 #endif

@@ -20,11 +20,7 @@ struct Line {
     LossSum backward(const Rows& rows);
 };
 
-MeanLoss right(DataParallel<Line, Ring, Solo>& replica) {
-    return replica.backward_shard(Rows{});
-}
+MeanLoss right(DataParallel<Line, Ring, Solo>& replica) { return replica.backward_shard(Rows{}); }
 #ifdef LOCKSTEP_FAIL
-MeanLoss wrong(DataParallel<Line, Ring, Solo>& replica) {
-    return replica.backward_shard(OtherRows{});
-}
+MeanLoss wrong(DataParallel<Line, Ring, Solo>& replica) { return replica.backward_shard(OtherRows{}); }
 #endif

@@ -23,6 +23,4 @@ constexpr std::size_t right = sizeof(DataParallel<Trained, Ring, Solo>);
 constexpr std::size_t wrong = sizeof(DataParallel<ReadOnly, Ring, Solo>);
 #endif
 
-int main() {
-    return right == 0;
-}
+int main() { return right == 0; }

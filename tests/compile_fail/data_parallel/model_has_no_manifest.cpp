@@ -19,6 +19,4 @@ constexpr std::size_t right = sizeof(DataParallel<Named, Ring, Solo>);
 constexpr std::size_t wrong = sizeof(DataParallel<Nameless, Ring, Solo>);
 #endif
 
-int main() {
-    return right == 0;
-}
+int main() { return right == 0; }

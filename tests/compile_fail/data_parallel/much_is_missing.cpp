@@ -47,6 +47,4 @@ constexpr std::size_t right = sizeof(DataParallel<WholeModel, WholeTopology, Who
 constexpr std::size_t wrong = sizeof(DataParallel<HalfModel, HalfTopology, HalfTransport>);
 #endif
 
-int main() {
-    return right == 0;
-}
+int main() { return right == 0; }

@@ -22,6 +22,4 @@ constexpr std::size_t right = sizeof(DataParallel<Line, Alone, Solo>);
 constexpr std::size_t wrong = sizeof(DataParallel<Line, Idle, Solo>);
 #endif
 
-int main() {
-    return right == 0;
-}
+int main() { return right == 0; }

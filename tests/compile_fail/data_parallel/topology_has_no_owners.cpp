@@ -28,6 +28,4 @@ constexpr std::size_t right = sizeof(DataParallel<Line, Star, Solo>);
 constexpr std::size_t wrong = sizeof(DataParallel<Line, Ownerless, Solo>);
 #endif
 
-int main() {
-    return right == 0;
-}
+int main() { return right == 0; }

@@ -26,6 +26,4 @@ constexpr std::size_t right = sizeof(DataParallel<Line, Ring, Careful>);
 constexpr std::size_t wrong = sizeof(DataParallel<Line, Ring, Careless>);
 #endif
 
-int main() {
-    return right == 0;
-}
+int main() { return right == 0; }

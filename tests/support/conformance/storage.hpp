@@ -39,8 +39,7 @@ BufferOf<Policy, Value> make_buffer(std::vector<Value>& backing, std::size_t cou
 /// Is every value equal to `value`?
 template <class Buffer, class Value>
 bool all_are(const Buffer& buffer, Value value) {
-    return std::all_of(buffer.data(), buffer.data() + buffer.size(),
-                       [value](Value held) { return held == value; });
+    return std::all_of(buffer.data(), buffer.data() + buffer.size(), [value](Value held) { return held == value; });
 }
 
 template <class Policy, class Value>
@@ -121,8 +120,7 @@ void check_tensor_over() {
 /// All of it, for buffers of up to `largest` values.
 template <class Policy>
 void check_storage(std::size_t largest) {
-    for (const std::size_t count :
-         {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{7}, largest}) {
+    for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{7}, largest}) {
         check_buffer<Policy, float>(count);
         check_buffer<Policy, double>(count);
         check_buffer<Policy, std::int32_t>(count);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -175,9 +176,8 @@ inline Descriptor connect_to(const std::string& address, int buffer_bytes, const
             if (Descriptor opened = try_connect(candidate, buffer_bytes, deadline, error)) return opened;
         }
         if (deadline.passed()) {
-            throw TimeoutError("nobody answers at " +
-                               (candidates.empty() ? address + ": the name cannot be looked up"
-                                                   : system_text(address, error)));
+            throw TimeoutError("nobody answers at " + (candidates.empty() ? address + ": the name cannot be looked up"
+                                                                          : system_text(address, error)));
         }
         ::poll(nullptr, 0, pause);
     }

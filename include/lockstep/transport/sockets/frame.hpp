@@ -157,10 +157,10 @@ inline std::vector<std::byte> encode(const Failure& failure) {
 }
 
 inline std::optional<Failure> decode_failure(std::span<const std::byte> bytes) {
-    if (bytes.size() < 5 || get(&bytes[0], 1) > static_cast<std::uint8_t>(ErrorKind::configuration)) return std::nullopt;
+    if (bytes.size() < 5 || get(&bytes[0], 1) > static_cast<std::uint8_t>(ErrorKind::configuration))
+        return std::nullopt;
     return Failure{static_cast<ErrorKind>(get(&bytes[0], 1)),
-                   static_cast<std::int32_t>(static_cast<std::uint32_t>(get(&bytes[1], 4))),
-                   text_of(bytes.subspan(5))};
+                   static_cast<std::int32_t>(static_cast<std::uint32_t>(get(&bytes[1], 4))), text_of(bytes.subspan(5))};
 }
 
 }  // namespace lockstep::detail

@@ -28,7 +28,8 @@ public:
 
     /// The next guest that has introduced itself. Nothing if the deadline passed, or if one of `watched` has
     /// something to say first: its index is then left in `spoke`.
-    std::optional<Guest> next(const Deadline& deadline, std::span<const int> watched, std::optional<std::size_t>& spoke) {
+    std::optional<Guest> next(const Deadline& deadline, std::span<const int> watched,
+                              std::optional<std::size_t>& spoke) {
         std::vector<pollfd> waits;
         for (;;) {
             for (std::size_t index = 0; index < guests_.size(); ++index) {

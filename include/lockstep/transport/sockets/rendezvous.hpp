@@ -115,20 +115,22 @@ private:
         const auto message = read_message<System>(control, deadline_);
         if (!message && deadline_.passed()) {
             throw TimeoutError("rank " + std::to_string(options_.rank) + " has waited " +
-                               to_string(options_.join_timeout) + " at " + options_.address +
-                               " for all ranks to come", 0);
+                                   to_string(options_.join_timeout) + " at " + options_.address +
+                                   " for all ranks to come",
+                               0);
         }
         if (!message || message->kind != FrameKind::welcome) raise(failure_in(message, 0));
         std::vector<std::string> addresses;
         const std::string table = text_of(message->payload);
         for (std::size_t begin = 0; begin < table.size();) {
-            const std::size_t end = std::min(table.find('\n', begin), table.size());
+            const std::size_t end = (std::min)(table.find('\n', begin), table.size());
             addresses.push_back(table.substr(begin, end - begin));
             begin = end + 1;
         }
         if (addresses.size() != index(options_.world_size)) {
             throw TransportError("rank 0 knows " + std::to_string(addresses.size()) + " addresses of " +
-                                 std::to_string(options_.world_size), 0);
+                                     std::to_string(options_.world_size),
+                                 0);
         }
         return addresses;
     }
@@ -138,14 +140,16 @@ private:
         write_all<System>(data.get(), encode(hello(Role::data, {})), deadline_);
         const auto answer = read_message<System>(data.get(), deadline_);
         if (!answer || answer->kind != FrameKind::welcome) {
-            if (deadline_.passed()) throw TimeoutError("rank " + std::to_string(peer) + " does not answer at " + address, peer);
+            if (deadline_.passed())
+                throw TimeoutError("rank " + std::to_string(peer) + " does not answer at " + address, peer);
             raise(failure_in(answer, peer));
         }
         connections_.data[index(peer)] = std::move(data);
     }
 
     /// Lets in `count` ranks that come for `role`; the addresses they listen at go into `addresses`.
-    void admit(Lobby<System>& lobby, Role role, int count, std::vector<Descriptor>& into, std::vector<std::string>* addresses) {
+    void admit(Lobby<System>& lobby, Role role, int count, std::vector<Descriptor>& into,
+               std::vector<std::string>* addresses) {
         while (count > 0) {
             std::vector<int> watched;
             std::vector<int> ranks;
