@@ -40,7 +40,7 @@ std::string model_lines(const Net& model) {
 
 /// Line `index` of `lines`, or a word for its absence.
 inline std::string line_of(std::string_view lines, std::size_t index) {
-    for (; index > 0 && !lines.empty(); --index) lines.remove_prefix(std::min(lines.find('\n') + 1, lines.size()));
+    for (; index > 0 && !lines.empty(); --index) lines.remove_prefix((std::min)(lines.find('\n') + 1, lines.size()));
     return lines.empty() ? "no such parameter" : std::string(lines.substr(0, lines.find('\n')));
 }
 

@@ -43,7 +43,7 @@ consteval bool check_requirements() {
 /// The base of DataParallel, so that the checks come before anything else of it can fail.
 template <class Net, class Strategy, class Link>
 struct DataParallelRequirements {
-    static constexpr bool met = check_requirements<Net, Strategy, Link>();
+    static_assert(check_requirements<Net, Strategy, Link>());
 };
 
 }  // namespace lockstep::detail

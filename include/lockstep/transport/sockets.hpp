@@ -115,7 +115,7 @@ private:
         if (receiving.done < header_bytes) {
             // Header and first piece in one call; nothing is believed, or put in place, before the header is checked.
             const Moved step = receive_some<System>(descriptor, std::span(receiving.header).subspan(receiving.done),
-                                                    std::span(scratch_).first(std::min(piece_bytes, expected)));
+                                                    std::span(scratch_).first((std::min)(piece_bytes, expected)));
             if (step.state == Moved::State::closed) lost(call, what.peer, step.error);
             receiving.done += step.bytes;
             if (receiving.done < header_bytes) return step.state == Moved::State::some;
