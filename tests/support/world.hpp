@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include <lockstep/collectives/fail_together.hpp>
 #include <lockstep/core/error.hpp>
 #include <lockstep/transport/sockets.hpp>
 #include <lockstep/transport/sockets/local.hpp>
@@ -63,17 +64,6 @@ std::vector<Outcome> on_ranks(int world_size, const Body& body) {
     return outcomes;
 }
 
-/// What an uncaught exception of a rank does in run_threads and run_processes.
-template <class Link, class Work>
-void work_or_fail(Link& link, const Work& work) {
-    try {
-        work(link);
-    } catch (...) {
-        link.fail(lockstep::current_failure(link.rank()));
-        throw;
-    }
-}
-
 struct OverThreads {
     using link_type = lockstep::Threads;
     static constexpr const char* name = "threads";
@@ -88,7 +78,7 @@ struct OverThreads {
                 lockstep::Threads& link;
                 ~Leave() { link.leave(); }
             } const leave{link};
-            work_or_fail(link, work);
+            lockstep::fail_together(link, [&] { work(link); });
         });
     }
 };
@@ -111,7 +101,7 @@ struct OverSockets {
         }
         return on_ranks(world_size, [&](int rank) {
             link_type link(options[static_cast<std::size_t>(rank)]);
-            work_or_fail(link, work);
+            lockstep::fail_together(link, [&] { work(link); });
         });
     }
 };

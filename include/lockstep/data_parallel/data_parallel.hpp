@@ -11,6 +11,7 @@
 #include <lockstep/collectives/barrier.hpp>
 #include <lockstep/collectives/broadcast.hpp>
 #include <lockstep/collectives/executor.hpp>
+#include <lockstep/collectives/fail_together.hpp>
 #include <lockstep/core/concepts.hpp>
 #include <lockstep/data_parallel/agreement.hpp>
 #include <lockstep/data_parallel/requirements.hpp>
@@ -44,7 +45,7 @@ public:
     /// @throws ShapeError on all ranks, naming rank and first difference, if models differ; nothing is changed then
     DataParallel(Net model, Link link, reducer_type reducer = {})
         : model_(std::move(model)), link_(std::move(link)), reducer_(std::move(reducer)) {
-        guarded([&] {
+        fail_together(link_, [&] {
             detail::check_model(model_);
             detail::agree_on_model(model_, link_);
             broadcast(link_, std::span<scalar_type>(model_.parameters()));
@@ -57,7 +58,7 @@ public:
     /// @throws ShapeError on every rank if the batch has no rows
     template <Sliceable Batch>
     MeanLoss backward(const Batch& batch) {
-        return guarded([&] {
+        return fail_together(link_, [&] {
             const std::size_t rows = batch.rows();
             if (rows == 0) throw ShapeError("the global batch has no rows");
             const Shard own = shard_of(rows, link_.rank(), link_.world_size());
@@ -73,7 +74,7 @@ public:
     /// @return mean and total weight over all ranks; a weight of 0 if no rank brought any row: gradients are then 0
     template <class Rows>
     MeanLoss backward_shard(const Rows& rows) {
-        return guarded([&] {
+        return fail_together(link_, [&] {
             LossSum sum;
             clear();
             if (rows.rows() > 0) sum = differentiate(rows);
@@ -85,7 +86,7 @@ public:
     /// @throws ShapeError on all ranks if the sizes of the states differ
     template <class Optimizer>
     void synchronize(Optimizer& optimizer) {
-        guarded([&] {
+        fail_together(link_, [&] {
             auto state = optimizer.state();
             broadcast(link_, std::span(state));
         });
@@ -98,17 +99,6 @@ public:
     int world_size() const noexcept { return link_.world_size(); }
 
 private:
-    /// Whatever ends this rank's work ends everybody's, with the same text.
-    template <class Work>
-    auto guarded(const Work& work) {
-        try {
-            return work();
-        } catch (...) {
-            link_.fail(current_failure(link_.rank()));
-            throw;
-        }
-    }
-
     void clear() {
         for (scalar_type& gradient : std::span<scalar_type>(model_.gradients())) gradient = 0;
     }

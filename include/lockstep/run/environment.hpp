@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include <lockstep/collectives/fail_together.hpp>
 #include <lockstep/core/error.hpp>
 #include <lockstep/transport/sockets.hpp>
 
@@ -52,6 +53,13 @@ struct LaunchEnvironment {
         options.world_size = world_size;
         options.address = address;
         return Sockets(options);
+    }
+
+    /// Joins that world and calls `work(Sockets)`; an exception that leaves it ends the work of all ranks.
+    template <class Work>
+    void run(const Work& work, const SocketsOptions& options = {}) const {
+        Sockets link = connect(options);
+        fail_together(link, [&] { work(link); });
     }
 
 private:

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <lockstep/collectives/fail_together.hpp>
 #include <lockstep/transport/sockets.hpp>
 #include <lockstep/transport/sockets/local.hpp>
 
@@ -193,12 +194,7 @@ void run_processes(int world_size, const Work& work, const ProcessesOptions& opt
             own.join_timeout = options.join_timeout;
             meeting.close();
             Sockets link(own);
-            try {
-                work(link);
-            } catch (...) {
-                link.fail(current_failure(rank));
-                throw;
-            }
+            fail_together(link, [&] { work(link); });
         });
     }
     meeting.close();

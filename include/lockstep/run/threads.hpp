@@ -27,6 +27,7 @@ void run_threads(int world_size, const Work& work, ThreadsOptions options = {}) 
             work(link);
         } catch (...) {
             {
+                // Before the others are told: what they throw then is not the first.
                 const std::lock_guard lock(mutex);
                 if (!first) first = std::current_exception();
             }

@@ -120,6 +120,18 @@ inline Descriptor open_socket(int family, int buffer_bytes) {
     return opened;
 }
 
+/// Is `address` the name of a Unix domain socket that a dead process has left behind?
+inline bool is_stale(const SocketAddress& address) {
+    if (address.family() != AF_UNIX) return false;
+    const Descriptor probe = open_socket(AF_UNIX, 0);
+    return probe && ::connect(probe.get(), address.get(), address.size) != 0 && errno == ECONNREFUSED;
+}
+
+/// Takes the name of a Unix domain socket out of the file system: connections made by it stay.
+inline void remove_name(const std::string& address) noexcept {
+    if (is_unix(address)) ::unlink(address.c_str() + unix_prefix.size());
+}
+
 /// Listens at the first address that `address` stands for and that this host has. Port 0 lets the kernel choose.
 /// @throws TransportError naming the address: at once if it is taken
 inline Descriptor listen_at(const std::string& address, int buffer_bytes) {
@@ -131,10 +143,16 @@ inline Descriptor listen_at(const std::string& address, int buffer_bytes) {
         const int one = 1;
         // Lets a restarted job reuse a port in TIME_WAIT; a port with a live listener stays taken.
         if (candidate.family() != AF_UNIX) ::setsockopt(opened.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-        if (::bind(opened.get(), candidate.get(), candidate.size) == 0 && ::listen(opened.get(), SOMAXCONN) == 0) {
-            return opened;
-        }
+        const auto bound = [&] { return ::bind(opened.get(), candidate.get(), candidate.size) == 0; };
+        bool taken = !bound();
         error = errno;
+        if (taken && error == EADDRINUSE && is_stale(candidate)) {
+            remove_name(address);
+            taken = !bound();
+            error = errno;
+        }
+        if (!taken && ::listen(opened.get(), SOMAXCONN) == 0) return opened;
+        if (!taken) error = errno;
         if (error == EADDRINUSE) break;
     }
     throw TransportError("cannot listen at " + system_text(address, error) +

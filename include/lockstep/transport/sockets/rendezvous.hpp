@@ -86,6 +86,7 @@ private:
             write_all<System>(connections_.control[index(rank)].get(), welcome, deadline_);
         }
         admit(lobby, Role::data, options_.world_size - 1, connections_.data, nullptr);
+        remove_name(options_.address);  // Everyone has come: it has done its work.
     }
 
     void join() {
@@ -102,8 +103,7 @@ private:
         }
         Lobby<System> lobby(std::move(listener), options_.handshake_timeout);
         admit(lobby, Role::data, options_.world_size - 1 - options_.rank, connections_.data, nullptr);
-        // Everyone has come: the name in the file system has done its work.
-        if (is_unix(own)) ::unlink(own.substr(unix_prefix.size()).c_str());
+        remove_name(own);
     }
 
     static std::string with_free_port(SocketAddress address) {

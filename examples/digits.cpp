@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+// Trains on real handwritten digits with any number of workers, any topology, over threads or sockets: `--help`.
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <getopt.h>
+
+#include <lockstep/lockstep.hpp>
+
+using namespace lockstep;
+
+namespace {
+
+using Architecture = Sequential<Linear<64, 64>, Relu, Linear<64, 10>>;
+template <class Storage>
+using Net = Network<Architecture, CrossEntropy, float, Storage>;
+
+// ---- Flags ----------------------------------------------------------------------------------------------------
+
+struct Settings {
+    int workers = 4;
+    std::string reducer = "ring";
+    std::string transport = "threads";
+    std::string storage = "aligned";
+    int epochs = 30;
+    int batch = 64;
+    int seed = 1;
+    std::string data = LOCKSTEP_EXAMPLE_DATA "/digits.csv";
+    bool workers_given = false;
+    bool transport_given = false;
+};
+
+constexpr const char* help = R"(usage: digits [FLAGS]
+Trains a small network on 1797 handwritten digits. A fifth of them is held out and tells the accuracy at the end.
+
+  --workers N      workers that train together, 1 to 64 (4)
+  --reducer R      how gradients are summed: naive, tree or ring (ring)
+  --transport T    threads: workers are threads; tcp or unix: they are processes, joined by sockets (threads)
+  --storage S      where parameters live: aligned, inline or shared_memory (aligned)
+  --epochs E       times that all rows are seen, 1 to 10000 (30)
+  --batch B        rows of a global batch, 1 to 100000 (64)
+  --seed S         seed of first parameters and row order, 0 to 2147483647 (1)
+  --data FILE      a CSV file with 64 pixels of 0 to 16 and a label in every row
+  --help           this text
+
+With RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set it is one worker of that job, wherever the others run:
+  RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 digits     in one shell, and in another
+  RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 digits
+)";
+
+/// @throws ConfigurationError naming the flag and the value
+int number(const std::string& flag, std::string_view text, int low, int high) {
+    int value = 0;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (code != std::errc{} || end != text.data() + text.size() || value < low || value > high) {
+        throw ConfigurationError(flag + " \"" + std::string(text) + "\" is not a whole number from " +
+                                 std::to_string(low) + " to " + std::to_string(high));
+    }
+    return value;
+}
+
+std::string word(const std::string& flag, const std::string& text, const std::array<std::string, 3>& known) {
+    for (const std::string& each : known) {
+        if (text == each) return text;
+    }
+    throw ConfigurationError(flag + " \"" + text + "\" is none of " + known[0] + ", " + known[1] + ", " + known[2]);
+}
+
+Settings settings_from(int count, char** arguments) {
+    enum Flag { workers, reducer, transport, storage, epochs, batch, seed, data, show_help };
+    constexpr std::array<option, 10> flags{{{"workers", required_argument, nullptr, workers},
+                                            {"reducer", required_argument, nullptr, reducer},
+                                            {"transport", required_argument, nullptr, transport},
+                                            {"storage", required_argument, nullptr, storage},
+                                            {"epochs", required_argument, nullptr, epochs},
+                                            {"batch", required_argument, nullptr, batch},
+                                            {"seed", required_argument, nullptr, seed},
+                                            {"data", required_argument, nullptr, data},
+                                            {"help", no_argument, nullptr, show_help},
+                                            {}}};
+    Settings settings;
+    ::opterr = 0;  // We report errors ourselves.
+    for (;;) {
+        const int at = ::optind;
+        const int found = ::getopt_long(count, arguments, ":", flags.data(), nullptr);
+        if (found == -1) break;
+        const std::string text = ::optarg != nullptr ? ::optarg : "";
+        switch (found) {
+            case workers:
+                settings.workers = number("--workers", text, 1, 64);
+                settings.workers_given = true;
+                break;
+            case reducer: settings.reducer = word("--reducer", text, {"naive", "tree", "ring"}); break;
+            case transport:
+                settings.transport = word("--transport", text, {"threads", "tcp", "unix"});
+                settings.transport_given = true;
+                break;
+            case storage: settings.storage = word("--storage", text, {"aligned", "inline", "shared_memory"}); break;
+            case epochs: settings.epochs = number("--epochs", text, 1, 10'000); break;
+            case batch: settings.batch = number("--batch", text, 1, 100'000); break;
+            case seed: settings.seed = number("--seed", text, 0, 2'147'483'647); break;
+            case data: settings.data = text; break;
+            case show_help: std::fputs(help, stdout); std::exit(0);
+            case ':': throw ConfigurationError(std::string(arguments[at]) + " needs a value; see --help");
+            default: throw ConfigurationError(std::string(arguments[at]) + " is no flag of this program; see --help");
+        }
+    }
+    if (::optind < count) {
+        throw ConfigurationError(std::string(arguments[::optind]) + " is no flag of this program; see --help");
+    }
+    return settings;
+}
+
+// ---- Training -------------------------------------------------------------------------------------------------
+
+struct Digits {
+    LabelledDataset<float> train;
+    LabelledDataset<float> test;
+};
+
+/// Every fifth row is held out: a split that no seed changes.
+Digits load(const std::string& path) {
+    auto all = labelled_from_csv(read_csv<float>(path));
+    if (all.features() != 64) {
+        throw FormatError(path + ": " + std::to_string(all.features()) + " pixels in a row, not 64");
+    }
+    all.scale(1.0F / 16);
+    std::vector<std::size_t> train;
+    std::vector<std::size_t> test;
+    for (std::size_t row = 0; row < all.size(); ++row) (row % 5 == 3 ? test : train).push_back(row);
+    return {all.subset(train), all.subset(test)};
+}
+
+/// Ranks that somebody started by hand must have been told the same.
+template <class Link>
+void agree_on_settings(const Settings& settings, Link& link) {
+    const std::array<const char*, 3> names{"--epochs", "--batch", "--seed"};
+    const std::array<std::int32_t, 3> own{settings.epochs, settings.batch, settings.seed};
+    std::array<std::int32_t, 3> theirs = own;
+    broadcast(link, std::span<std::int32_t>(theirs));
+    for (std::size_t index = 0; index < names.size(); ++index) {
+        if (own[index] == theirs[index]) continue;
+        throw ConfigurationError(std::string(names[index]) + " is " + std::to_string(own[index]) + " on rank " +
+                                     std::to_string(link.rank()) + " and " + std::to_string(theirs[index]) +
+                                     " on rank 0",
+                                 link.rank());
+    }
+}
+
+/// What one worker does.
+template <class Reducer, class Storage, class Link>
+void train(const Settings& settings, const Digits& digits, Link link) {
+    agree_on_settings(settings, link);
+    const bool speaks = link.rank() == 0;
+    const auto seed = static_cast<std::uint64_t>(settings.seed);
+    DataParallel<Net<Storage>, Reducer, Link> replica{Net<Storage>{seed}, link};
+    constexpr double learning_rate = 0.1;
+    Sgd optimizer{{.learning_rate = learning_rate, .momentum = 0.9, .weight_decay = 1e-3}};
+    Loader loader{digits.train, ShuffledSampler{seed}, static_cast<std::size_t>(settings.batch)};
+
+    std::size_t right = 0;
+    for (int epoch = 1; epoch <= settings.epochs; ++epoch) {
+        double loss_sum = 0;
+        // Smaller steps towards the end settle what large ones have found.
+        optimizer.set_learning_rate(epoch * 3 > settings.epochs * 2 ? learning_rate / 10 : learning_rate);
+        {
+            const std::string label = "epoch " + std::to_string(epoch) + "/" + std::to_string(settings.epochs);
+            Progress progress{label, digits.train.size(), speaks};
+            for (const auto batch : loader.epoch(static_cast<std::uint64_t>(epoch))) {
+                const auto rows = batch.all();
+                const MeanLoss loss = replica.backward(rows);  // shard, backward, average
+                optimizer.step(replica.model());
+                loss_sum += loss.mean * loss.weight;
+                progress.advance(rows.rows(), loss.mean);
+            }
+        }
+        if (!speaks) continue;
+        const auto test = digits.test.batch();
+        right = correct(replica.model().forward(test.inputs), test.targets);
+        std::printf("epoch %2d/%d  loss %.4f  test %zu/%zu\n", epoch, settings.epochs,
+                    loss_sum / static_cast<double>(digits.train.size()), right, test.rows());
+        std::fflush(stdout);
+    }
+    const Net<Storage>& trained = replica.model();
+    std::printf("parameters: %s\n", hex_digest(trained.parameters()).c_str());
+    std::fflush(stdout);
+    barrier(link);  // All digests come before the last line.
+    if (!speaks) return;
+    std::printf("test accuracy: %.4f\n", static_cast<double>(right) / static_cast<double>(digits.test.size()));
+}
+
+// ---- Words of the command line to template arguments ------------------------------------------------------------
+
+template <class Reducer, class Storage>
+void launch(const Settings& settings, const Digits& digits) {
+    const auto work = [&](auto link) { train<Reducer, Storage>(settings, digits, link); };
+    if (LaunchEnvironment::present()) {
+        LaunchEnvironment::from_env().run([&](Sockets link) { work(link); });
+    } else if (settings.transport == "threads") {
+        run_threads(settings.workers, [&](Threads link) { work(link); });
+    } else {
+        const bool tcp = settings.transport == "tcp";
+        run_processes(settings.workers, [&](Sockets link) { work(link); },
+                      {.sockets = tcp ? LocalSockets::tcp : LocalSockets::unix_domain});
+    }
+}
+
+template <class Reducer>
+void with_storage(const Settings& settings, const Digits& digits) {
+    if (settings.storage == "aligned") return launch<Reducer, Aligned>(settings, digits);
+    if (settings.storage == "inline") return launch<Reducer, Inline<Architecture::parameter_count>>(settings, digits);
+    launch<Reducer, SharedMemory>(settings, digits);
+}
+
+void run(const Settings& settings) {
+    if (LaunchEnvironment::present()) {
+        const auto job = LaunchEnvironment::from_env();
+        if (settings.workers_given && settings.workers != job.world_size) {
+            throw ConfigurationError("--workers \"" + std::to_string(settings.workers) +
+                                     "\" contradicts WORLD_SIZE=" + std::to_string(job.world_size));
+        }
+        if (settings.transport_given && settings.transport == "threads") {
+            throw ConfigurationError("--transport \"threads\" cannot join the job that RANK and WORLD_SIZE describe");
+        }
+    }
+    const Digits digits = load(settings.data);
+    if (settings.reducer == "naive") return with_storage<Naive>(settings, digits);
+    if (settings.reducer == "tree") return with_storage<Tree>(settings, digits);
+    with_storage<Ring>(settings, digits);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    try {
+        run(settings_from(count, arguments));
+        return 0;
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "digits: %s\n", error.what());
+        return 1;
+    }
+}
