@@ -17,20 +17,20 @@ namespace lockstep {
 template <class Strategy, class Scalar, Transport Link, class Operator = Sum, class Action = KeepSum>
     requires Reducer<Strategy, Link, Scalar>
 void all_reduce(Link& link, std::span<Scalar> buffer, Operator operation = {}, Action&& owner_acts = {}) {
-    reducer_of<Strategy>().all_reduce(link, buffer, operation, std::forward<Action>(owner_acts));
+    detail::shared_reducer<Strategy>().all_reduce(link, buffer, operation, std::forward<Action>(owner_acts));
 }
 
 /// The first half: owners (see `Shape::owns`) hold finished pieces, the rest of the buffer is unspecified. With Ring
 /// this is a reduce-scatter, with Naive and Tree a reduce to rank 0.
 template <Topology Shape, class Scalar, Transport Link, class Operator = Sum>
 void reduce(Link& link, std::span<Scalar> buffer, Operator operation = {}) {
-    Executor<Shape>().reduce(link, buffer, operation);
+    detail::shared_reducer<Shape>().reduce(link, buffer, operation);
 }
 
 /// The second half: every rank gets the owners' pieces. With Ring an all-gather, with Naive and Tree a broadcast.
 template <Topology Shape, class Scalar, Transport Link>
 void distribute(Link& link, std::span<Scalar> buffer) {
-    Executor<Shape>().distribute(link, buffer);
+    detail::shared_reducer<Shape>().distribute(link, buffer);
 }
 
 }  // namespace lockstep

@@ -14,7 +14,7 @@ namespace lockstep {
 /// Returns when all ranks have called it. 2 ceil(lg W) rounds of empty messages. Errors: those of the transport.
 template <Transport Link>
 void barrier(Link& link) {
-    Executor<Tree> tree;
+    Executor<Tree>& tree = detail::shared_reducer<Tree>();
     const Call call = tree.begin<std::uint8_t>(link, Operation::barrier, Reduction::none, 0);
     const std::span<std::uint8_t> nothing;
     tree.run_half(link, call, nothing, Half::reduce, combine_of<Sum, std::uint8_t>());

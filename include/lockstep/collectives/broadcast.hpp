@@ -41,9 +41,9 @@ void check_root(const Link& link, int root) {
 template <Topology Shape = Tree, class Scalar, Transport Link>
 void broadcast(Link& link, std::span<Scalar> buffer, int root = 0) {
     detail::check_root<Shape>(link, root);
-    using Run = Executor<Shape>;
-    const Call call = Run::template begin<Scalar>(link, Operation::broadcast, Reduction::none, buffer.size(), root);
-    Run().run_half(link, call, buffer, Half::distribute, nullptr, root);
+    Executor<Shape>& executor = detail::shared_reducer<Shape>();
+    const Call call = executor.template begin<Scalar>(link, Operation::broadcast, Reduction::none, buffer.size(), root);
+    executor.run_half(link, call, buffer, Half::distribute, nullptr, root);
 }
 
 /// `root`'s buffer becomes the reduction of all ranks' buffers; the other buffers are unspecified afterwards.
@@ -51,9 +51,9 @@ void broadcast(Link& link, std::span<Scalar> buffer, int root = 0) {
 template <Topology Shape = Tree, class Scalar, Transport Link, class Operator = Sum>
 void reduce_to(Link& link, std::span<Scalar> buffer, int root, Operator = {}) {
     detail::check_root<Shape>(link, root);
-    using Run = Executor<Shape>;
-    const Call call = Run::template begin<Scalar>(link, Operation::reduce, Operator::kind, buffer.size(), root);
-    Run().run_half(link, call, buffer, Half::reduce, combine_of<Operator, Scalar>(), root);
+    Executor<Shape>& executor = detail::shared_reducer<Shape>();
+    const Call call = executor.template begin<Scalar>(link, Operation::reduce, Operator::kind, buffer.size(), root);
+    executor.run_half(link, call, buffer, Half::reduce, combine_of<Operator, Scalar>(), root);
 }
 
 }  // namespace lockstep

@@ -3,6 +3,8 @@
 /// The executor runs any schedule over any transport: it turns chunks into spans and steps into exchanges.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <span>
@@ -15,6 +17,69 @@
 
 namespace lockstep {
 
+namespace detail {
+
+/// Contributions that wait until all have come, to be added in the order of ranks.
+class Kept {
+public:
+    void clear() noexcept {
+        entries_.clear();
+        used_ = 0;
+    }
+
+    /// Room for the bytes of a chunk; they stay there until `add_to` or `clear`.
+    std::span<std::byte> room_for(const Transfer& transfer, std::size_t bytes) {
+        // Growing would move what is here, but what is here is addressed by its offset.
+        if (used_ + bytes > memory_.size()) memory_.resize(used_ + bytes);
+        entries_.push_back({transfer.peer, transfer.first_chunk, used_});
+        used_ += bytes + (alignment - bytes % alignment) % alignment;
+        return std::span(memory_).subspan(entries_.back().offset, bytes);
+    }
+
+    /// `target`, the contribution of `rank`, becomes the combination of it and of all that was kept for `chunk`.
+    void add_to(std::span<std::byte> target, int chunk, int rank, Combine combine) {
+        std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.peer < b.peer; });
+        // Piece by piece, so that sums stay in the cache.
+        std::array<std::byte, 8192> sum alignas(64);
+        for (std::size_t at = 0; at < target.size(); at += sum.size()) {
+            const std::size_t bytes = (std::min)(sum.size(), target.size() - at);
+            std::byte* const own = target.data() + at;
+            bool empty = true;
+            const auto add = [&](const std::byte* next) {
+                if (empty) std::memcpy(sum.data(), next, bytes);
+                else combine(sum.data(), next, bytes);
+                empty = false;
+            };
+            bool added_own = false;
+            for (const Entry& entry : entries_) {
+                if (entry.chunk != chunk) continue;
+                if (!added_own && entry.peer > rank) {
+                    add(own);
+                    added_own = true;
+                }
+                add(memory_.data() + entry.offset + at);
+            }
+            if (!added_own) add(own);
+            std::memcpy(own, sum.data(), bytes);
+        }
+        std::erase_if(entries_, [chunk](const Entry& entry) { return entry.chunk == chunk; });
+    }
+
+private:
+    static constexpr std::size_t alignment = 64;
+    struct Entry {
+        int peer;
+        int chunk;
+        std::size_t offset;
+    };
+
+    std::vector<Entry> entries_;
+    std::vector<std::byte> memory_;
+    std::size_t used_ = 0;
+};
+
+}  // namespace detail
+
 /// An owner's action that does nothing: the sum is the result.
 struct KeepSum {
     template <class Scalar>
@@ -26,7 +91,7 @@ struct KeepSum {
 ///
 /// Order of addition is that of the schedule: the same bits on all ranks, in every run and over every transport.
 /// Errors: those of the transport, on every rank; the buffer then holds unspecified values.
-/// Allocates only the first time that a step sends and receives overlapping chunks.
+/// Allocates only the first time, for the schedule and for what steps stage or keep: up to n bytes.
 template <Topology Shape>
 class Executor {
 public:
@@ -60,20 +125,28 @@ public:
     void run_half(Link& link, const Call& call, std::span<Scalar> buffer, Half half, Combine combine, int root = 0) {
         const int world_size = link.world_size();
         const int chunks = Shape::chunks(world_size);
-        steps_of<Shape>(half, (link.rank() - root + world_size) % world_size, world_size, [&](const Step& step) {
+        const int place = (link.rank() - root + world_size) % world_size;
+        kept_.clear();
+        for (const Step& step : schedule(half, place, world_size)) {
             const Shard sent = elements_of(step.send, buffer.size(), chunks);
             const Shard received = elements_of(step.receive, buffer.size(), chunks);
+            const std::span<std::byte> target = std::as_writable_bytes(buffer.subspan(received.begin, received.size));
+            if (step.fold == Fold::add_kept) {
+                kept_.add_to(target, step.receive.first_chunk, place, combine);
+                continue;
+            }
             std::span<const std::byte> outgoing = std::as_bytes(buffer.subspan(sent.begin, sent.size));
-            if (sent.begin < received.end() && received.begin < sent.end()) {
+            const bool keeps = step.fold == Fold::keep && step.receive.any();
+            if (!keeps && sent.begin < received.end() && received.begin < sent.end()) {
                 // What is sent is what was there at first, though the arriving bytes fall into the same place.
                 staging_.assign(outgoing.begin(), outgoing.end());
                 outgoing = staging_;
             }
             link.exchange(call, Outgoing{peer(step.send, root, world_size), outgoing},
                           Incoming{peer(step.receive, root, world_size),
-                                   std::as_writable_bytes(buffer.subspan(received.begin, received.size)),
+                                   keeps ? kept_.room_for(step.receive, target.size()) : target,
                                    step.fold == Fold::add ? combine : nullptr});
-        });
+        }
     }
 
     /// Numbers a call on the transport; every rank must begin the same one.
@@ -101,7 +174,26 @@ private:
         }
     }
 
+    /// The steps of one half, computed once: of some topologies that is work, and it would allocate.
+    const std::vector<Step>& schedule(Half half, int place, int world_size) {
+        Steps& steps = half == Half::reduce ? reduce_ : distribute_;
+        if (steps.place != place || steps.world_size != world_size) {
+            steps = {place, world_size, {}};
+            steps_of<Shape>(half, place, world_size, [&](const Step& step) { steps.list.push_back(step); });
+        }
+        return steps.list;
+    }
+
+    struct Steps {
+        int place = -1;
+        int world_size = 0;
+        std::vector<Step> list{};
+    };
+
+    Steps reduce_;
+    Steps distribute_;
     std::vector<std::byte> staging_;
+    detail::Kept kept_;
 };
 
 /// The reducer that a policy stands for: a topology is run by the executor, anything else is a reducer itself.
@@ -115,5 +207,16 @@ struct ReducerOf<Shape> {
 };
 template <class Strategy>
 using reducer_of = typename ReducerOf<Strategy>::type;
+
+namespace detail {
+
+/// This thread's reducer for calls that bring none of their own: what it has allocated serves the next call too.
+template <class Strategy>
+reducer_of<Strategy>& shared_reducer() {
+    static thread_local reducer_of<Strategy> reducer;
+    return reducer;
+}
+
+}  // namespace detail
 
 }  // namespace lockstep

@@ -7,8 +7,10 @@
 
 namespace lockstep {
 
-/// What happens to an arriving chunk: it replaces what is there, or is combined with it.
-enum class Fold { copy, add };
+/// What happens to arriving chunks: they replace what is there, are combined with it, or are kept aside under their
+/// sender's rank. `add_kept` moves nothing (its `receive` names chunks, but no peer): it combines these chunks and all that
+/// was kept for them, in the order of ranks, whatever came first.
+enum class Fold { copy, add, keep, add_kept };
 
 /// Chunks `first_chunk` to `first_chunk + chunk_count - 1`, to or from `peer`. Without a peer: nothing.
 struct Transfer {

@@ -47,18 +47,20 @@ struct LaunchEnvironment {
         return found;
     }
 
-    /// Joins that world. Deadlines and the like come from `options`.
-    Sockets connect(SocketsOptions options = {}) const {
+    /// Joins that world. Deadlines and the like come from `options`. (A template, so that only programs that call it
+    /// pay for compiling it.)
+    template <class Link = Sockets>
+    Link connect(SocketsOptions options = {}) const {
         options.rank = rank;
         options.world_size = world_size;
         options.address = address;
-        return Sockets(options);
+        return Link(options);
     }
 
     /// Joins that world and calls `work(Sockets)`; an exception that leaves it ends the work of all ranks.
     template <class Work>
     void run(const Work& work, const SocketsOptions& options = {}) const {
-        Sockets link = connect(options);
+        Sockets link = connect<Sockets>(options);
         fail_together(link, [&] { work(link); });
     }
 

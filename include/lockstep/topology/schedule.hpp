@@ -57,12 +57,12 @@ template <Topology Shape>
 constexpr Counts counts_of(int rank, int world_size, std::size_t elements) {
     Counts counts;
     const auto count = [&](const Step& step) {
-        ++counts.rounds;
+        if (step.send.any() || step.receive.any()) ++counts.rounds;
         if (step.send.any()) {
             ++counts.messages_sent;
             counts.elements_sent += elements_of(step.send, elements, Shape::chunks(world_size)).size;
         }
-        if (step.receive.any() && step.fold == Fold::add) {
+        if (step.receive.any() && step.fold != Fold::copy) {
             counts.elements_combined += elements_of(step.receive, elements, Shape::chunks(world_size)).size;
         }
     };

@@ -3,6 +3,7 @@
 /// A proof that a schedule sums: symbolic execution of all ranks at once, at compile time or at run time.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -85,7 +86,11 @@ public:
             }
         }
         for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-            if (done(rank)) continue;
+            if (done(rank)) {
+                if (ranks_[rank].kept.empty()) continue;
+                return fault("never adds what it keeps", rank, ranks_[rank].kept[0].from.peer,
+                             ranks_[rank].kept[0].from.first_chunk);
+            }
             const Step& step = current(rank);
             return fault("waits for ever", rank, ranks_[rank].received ? step.send.peer : step.receive.peer);
         }
@@ -93,11 +98,16 @@ public:
     }
 
 private:
+    struct Kept {
+        Transfer from;
+        std::vector<SymbolicSum> sums;
+    };
     struct Progress {
         std::size_t step = 0;
         bool sent = false;
         bool received = false;
         std::vector<SymbolicSum> outbox{};
+        std::vector<Kept> kept{};
     };
 
     constexpr bool done(std::size_t rank) const { return ranks_[rank].step == schedule_[rank].size(); }
@@ -132,6 +142,37 @@ private:
         for (int chunk = 0; step.send.any() && chunk < step.send.chunk_count; ++chunk) {
             progress.outbox.push_back(contents_[rank][static_cast<std::size_t>(step.send.first_chunk + chunk)]);
         }
+        return step.fold == Fold::add_kept ? add_kept(rank, step.receive) : Verdict{};
+    }
+
+    /// Adds to some chunks what was kept for them, and their own contributions, in the order of ranks.
+    constexpr Verdict add_kept(std::size_t rank, const Transfer& transfer) {
+        const auto fits = [&](const Kept& each) {
+            return each.from.first_chunk == transfer.first_chunk && each.from.chunk_count == transfer.chunk_count;
+        };
+        std::vector<Kept>& kept = ranks_[rank].kept;
+        if (transfer.any() || std::none_of(kept.begin(), kept.end(), fits)) {
+            return fault("adds what it has not kept", rank, transfer.peer, transfer.first_chunk);
+        }
+        for (int offset = 0; offset < transfer.chunk_count; ++offset) {
+            const int chunk = transfer.first_chunk + offset;
+            SymbolicSum& mine = contents_[rank][static_cast<std::size_t>(chunk)];
+            SymbolicSum sum{};
+            bool twice = false;
+            const auto add = [&](const SymbolicSum& next) {
+                twice = twice || (sum.ranks & next.ranks) != 0;
+                sum = sum.ranks == 0 ? next : plus(sum, next);
+            };
+            for (int peer = 0; peer < static_cast<int>(ranks_.size()); ++peer) {
+                if (peer == static_cast<int>(rank)) add(mine);
+                for (const Kept& each : kept) {
+                    if (each.from.peer == peer && fits(each)) add(each.sums[static_cast<std::size_t>(offset)]);
+                }
+            }
+            if (twice) return fault("adds a contribution twice", rank, -1, chunk);
+            mine = sum;
+        }
+        kept.erase(std::remove_if(kept.begin(), kept.end(), fits), kept.end());
         return {};
     }
 
@@ -150,7 +191,9 @@ private:
             const SymbolicSum theirs = ranks_[peer].outbox[static_cast<std::size_t>(offset)];
             if (theirs.ranks == 0)
                 return fault("receives a chunk that holds nothing yet", rank, step.receive.peer, chunk);
-            if (step.fold == Fold::copy) {
+            if (step.fold == Fold::keep) {
+                continue;  // Kept as a whole, below.
+            } else if (step.fold == Fold::copy) {
                 mine = theirs;
             } else if ((mine.ranks & theirs.ranks) != 0) {
                 return fault("adds a contribution twice", rank, step.receive.peer, chunk);
@@ -158,6 +201,7 @@ private:
                 mine = plus(mine, theirs);
             }
         }
+        if (step.fold == Fold::keep) ranks_[rank].kept.push_back({step.receive, ranks_[peer].outbox});
         ranks_[rank].received = true;
         ranks_[peer].sent = true;
         moved = true;

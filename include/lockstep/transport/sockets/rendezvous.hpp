@@ -6,6 +6,8 @@
 ///    which they listen themselves: the one on which they reached rank 0, with a port of their own.
 /// 2. When all have come, rank 0 welcomes each with the list of addresses. These control connections stay.
 /// 3. Each rank connects to every lower rank for data, says hello, and is welcomed.
+/// 4. Each rank that has met all tells rank 0, which lets everybody go on when the last one has: what a rank does
+///    then, failing or leaving at once, meets no one who is still on the way.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +55,9 @@ template <class System>
 class Rendezvous {
 public:
     explicit Rendezvous(const SocketsOptions& options)
-        : options_(options), deadline_(Deadline::after(options.join_timeout)) {
+        : options_(options),
+          deadline_(Deadline::after(options.join_timeout)),
+          verdict_(Deadline::after(options.join_timeout + Seconds{1})) {
         connections_.control.resize(static_cast<std::size_t>(options.world_size));
         connections_.data.resize(static_cast<std::size_t>(options.world_size));
     }
@@ -87,6 +91,7 @@ private:
         }
         admit(lobby, Role::data, options_.world_size - 1, connections_.data, nullptr);
         remove_name(options_.address);  // Everyone has come: it has done its work.
+        start_together();
     }
 
     void join() {
@@ -97,13 +102,37 @@ private:
         Descriptor listener = listen_at(own, options_.socket_buffer_bytes);
         const std::string advertised = to_text(local_address(listener.get()));
         write_all<System>(control.get(), encode(hello(Role::control, advertised)), deadline_);
-        const std::vector<std::string> addresses = read_table(control.get());
+        const std::vector<std::string> addresses = read_table();
         for (int lower = 0; lower < options_.rank; ++lower) {
             connect_data(lower, lower == 0 ? options_.address : addresses[index(lower)]);
         }
         Lobby<System> lobby(std::move(listener), options_.handshake_timeout);
         admit(lobby, Role::data, options_.world_size - 1 - options_.rank, connections_.data, nullptr);
         remove_name(own);
+        write_all<System>(control.get(), control_frame(FrameKind::welcome, {}), deadline_);
+        read_welcome();
+    }
+
+    /// Waits until every rank has met all others, then lets them go on.
+    void start_together() {
+        std::vector<int> waiting;
+        for (int rank = 1; rank < options_.world_size; ++rank) waiting.push_back(rank);
+        while (!waiting.empty()) {
+            std::vector<pollfd> waits;
+            for (const int rank : waiting) waits.push_back({connections_.control[index(rank)].get(), POLLIN, 0});
+            if (!poll_until(waits, deadline_)) abandon(timeout(waiting), nullptr);
+            for (std::size_t place = waits.size(); place-- > 0;) {
+                if (waits[place].revents == 0) continue;
+                const auto message = read_message<System>(waits[place].fd, Deadline::after(Seconds{1}));
+                if (!message || message->kind != FrameKind::welcome)
+                    abandon(failure_in(message, waiting[place]), nullptr);
+                waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(place));
+            }
+        }
+        for (int rank = 1; rank < options_.world_size; ++rank) {
+            write_all<System>(connections_.control[index(rank)].get(), control_frame(FrameKind::welcome, {}),
+                              deadline_);
+        }
     }
 
     static std::string with_free_port(SocketAddress address) {
@@ -111,8 +140,9 @@ private:
         return text.substr(0, text.rfind(':')) + ":0";
     }
 
-    std::vector<std::string> read_table(int control) {
-        const auto message = read_message<System>(control, deadline_);
+    /// What rank 0 has to say next. It knows best who is missing, so it is heard a moment longer than the deadline.
+    std::vector<std::byte> read_welcome() {
+        auto message = read_message<System>(connections_.control[0].get(), verdict_);
         if (!message && deadline_.passed()) {
             throw TimeoutError("rank " + std::to_string(options_.rank) + " has waited " +
                                    to_string(options_.join_timeout) + " at " + options_.address +
@@ -120,8 +150,12 @@ private:
                                0);
         }
         if (!message || message->kind != FrameKind::welcome) raise(failure_in(message, 0));
+        return std::move(message->payload);
+    }
+
+    std::vector<std::string> read_table() {
         std::vector<std::string> addresses;
-        const std::string table = text_of(message->payload);
+        const std::string table = text_of(read_welcome());
         for (std::size_t begin = 0; begin < table.size();) {
             const std::size_t end = (std::min)(table.find('\n', begin), table.size());
             addresses.push_back(table.substr(begin, end - begin));
@@ -142,7 +176,9 @@ private:
         if (!answer || answer->kind != FrameKind::welcome) {
             if (deadline_.passed())
                 throw TimeoutError("rank " + std::to_string(peer) + " does not answer at " + address, peer);
-            raise(failure_in(answer, peer));
+            // Why it is gone may be known to rank 0.
+            const auto news = read_message<System>(connections_.control[0].get(), Deadline::after(Seconds{1}));
+            raise(news ? failure_in(news, 0) : failure_in(answer, peer));
         }
         connections_.data[index(peer)] = std::move(data);
     }
@@ -164,7 +200,7 @@ private:
                 const int rank = ranks[*spoke];
                 abandon(failure_in(read_message<System>(watched[*spoke], Deadline::after(Seconds{1})), rank), nullptr);
             }
-            if (!guest) abandon({ErrorKind::timeout, first_missing(into), missing(into)}, nullptr);
+            if (!guest) abandon(timeout(missing(into)), nullptr);
             const Hello& who = guest->hello();
             if (who.job != options_.job || who.role != role) continue;  // An older job's, or out of turn.
             if (const std::string fault = fault_of(who, into); !fault.empty()) {
@@ -193,20 +229,21 @@ private:
         return {};
     }
 
-    int first_missing(const std::vector<Descriptor>& present) const {
-        for (int rank = options_.rank == 0 ? 1 : options_.rank + 1; rank < options_.world_size; ++rank) {
-            if (!present[index(rank)]) return rank;
-        }
-        return -1;
+    Failure timeout(const std::vector<int>& missing) const {
+        std::string ranks;
+        for (const int rank : missing) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+        return {ErrorKind::timeout, missing.front(),
+                "rank " + std::to_string(options_.rank) + " has waited " + to_string(options_.join_timeout) + " at " +
+                    options_.address + "; missing of " + std::to_string(options_.world_size) + " ranks: " + ranks};
     }
 
-    std::string missing(const std::vector<Descriptor>& present) const {
-        std::string ranks;
+    /// Those who should come to this rank, and have not.
+    std::vector<int> missing(const std::vector<Descriptor>& present) const {
+        std::vector<int> ranks;
         for (int rank = options_.rank + 1; rank < options_.world_size; ++rank) {
-            if (!present[index(rank)]) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+            if (!present[index(rank)]) ranks.push_back(rank);
         }
-        return "rank " + std::to_string(options_.rank) + " has waited " + to_string(options_.join_timeout) + " at " +
-               options_.address + "; missing of " + std::to_string(options_.world_size) + " ranks: " + ranks;
+        return ranks;
     }
 
     /// Tells everybody reachable, then throws.
@@ -222,6 +259,7 @@ private:
 
     const SocketsOptions& options_;
     Deadline deadline_;
+    Deadline verdict_;
     Connections connections_;
 };
 
