@@ -7,7 +7,14 @@
 
 #include <benchmark/benchmark.h>
 
+#include <lockstep/collectives/fused.hpp>
+#include <lockstep/topology/circulant.hpp>
+#include <lockstep/topology/direct.hpp>
+#include <lockstep/topology/double_tree.hpp>
+#include <lockstep/topology/halving_doubling.hpp>
 #include <lockstep/topology/naive.hpp>
+#include <lockstep/topology/pipelined.hpp>
+#include <lockstep/topology/recursive_doubling.hpp>
 #include <lockstep/topology/ring.hpp>
 #include <lockstep/topology/tree.hpp>
 
@@ -15,7 +22,7 @@
 
 namespace {
 
-template <class Shape, class Runner>
+template <class Strategy, class Runner>
 void all_reduce(benchmark::State& state, int world_size, std::size_t bytes) {
     bool right = true;
     Runner::run(world_size, [&](auto& link) {
@@ -25,7 +32,7 @@ void all_reduce(benchmark::State& state, int world_size, std::size_t bytes) {
                 values[index] = static_cast<float>(static_cast<std::size_t>(link.rank()) + index % 64);
             }
         };
-        bench::iterate(state, link, prepare, [&] { lockstep::all_reduce<Shape>(link, std::span(values)); });
+        bench::iterate(state, link, prepare, [&] { lockstep::all_reduce<Strategy>(link, std::span(values)); });
         bool fine = true;
         for (std::size_t index = 0; index < values.size(); ++index) {
             // Small whole numbers: exact in any order.
@@ -41,14 +48,14 @@ void all_reduce(benchmark::State& state, int world_size, std::size_t bytes) {
         static_cast<double>(bytes), benchmark::Counter::kIsIterationInvariantRate, benchmark::Counter::kIs1024);
 }
 
-template <class Shape, class Runner>
+template <class Strategy, class Runner>
 void add() {
     for (const int world_size : {2, 3, 4, 8}) {
         for (std::size_t bytes = 1024; bytes <= (std::size_t{64} << 20); bytes *= bytes < 65536 ? 4 : 16) {
-            const std::string name = std::string("all_reduce/") + Shape::name + "/" + Runner::name +
+            const std::string name = std::string("all_reduce/") + Strategy::name + "/" + Runner::name +
                                      "/world:" + std::to_string(world_size) + "/bytes:" + std::to_string(bytes);
             benchmark::RegisterBenchmark(name.c_str(), [world_size, bytes](benchmark::State& state) {
-                all_reduce<Shape, Runner>(state, world_size, bytes);
+                all_reduce<Strategy, Runner>(state, world_size, bytes);
             })->UseManualTime();
         }
     }
@@ -66,9 +73,16 @@ void add_over_all() {
 int main(int count, char** arguments) {
     benchmark::Initialize(&count, arguments);
     if (benchmark::ReportUnrecognizedArguments(count, arguments)) return 1;
+    add<lockstep::Fused, bench::OverThreads>();
     add_over_all<lockstep::Naive>();
     add_over_all<lockstep::Tree>();
+    add_over_all<lockstep::Pipelined<lockstep::Tree>>();
+    add_over_all<lockstep::DoubleTree>();
     add_over_all<lockstep::Ring>();
+    add_over_all<lockstep::RecursiveDoubling>();
+    add_over_all<lockstep::HalvingDoubling>();
+    add_over_all<lockstep::Circulant>();
+    add_over_all<lockstep::Direct>();
     benchmark::RunSpecifiedBenchmarks();
     benchmark::Shutdown();
 }

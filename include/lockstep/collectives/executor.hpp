@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <lockstep/collectives/owner_action.hpp>
 #include <lockstep/collectives/reduction.hpp>
 #include <lockstep/core/concepts.hpp>
 #include <lockstep/topology/schedule.hpp>
@@ -79,12 +80,6 @@ private:
 };
 
 }  // namespace detail
-
-/// An owner's action that does nothing: the sum is the result.
-struct KeepSum {
-    template <class Scalar>
-    constexpr void operator()(std::span<Scalar>, std::size_t) const noexcept {}
-};
 
 /// Runs `Shape` over a transport. Messages and bytes are those of `counts_of<Shape>`, whatever the length: zero
 /// elements still send empty messages, so that ranks stay in step and disagreements are found.

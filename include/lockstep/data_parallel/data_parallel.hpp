@@ -89,6 +89,8 @@ public:
         fail_together(link_, [&] {
             auto state = optimizer.state();
             broadcast(link_, std::span(state));
+            // Ranks that only send, or get what they expect, learn here that others do not.
+            barrier(link_);
         });
     }
 
@@ -114,12 +116,12 @@ private:
         std::array<double, 2> total{own.sum, own.weight};
         reducer_.all_reduce(link_, std::span<double>(total));
         // All ranks see the same total, so all of them stop here or none does.
-        if (total[1] == 0) return {0, 0};
-        const auto weight = static_cast<scalar_type>(total[1]);
+        if (total[1] == 0) {
+            clear();  // Rows without weight may have left something, on each rank something else.
+            return {0, 0};
+        }
         reducer_.all_reduce(link_, std::span<scalar_type>(model_.gradients()), Sum{},
-                            [weight](std::span<scalar_type> piece, std::size_t) {
-                                for (scalar_type& value : piece) value /= weight;
-                            });
+                            DivideBy<scalar_type>{static_cast<scalar_type>(total[1])});
         return {total[0] / total[1], total[1]};
     }
 

@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include <lockstep/collectives/fail_together.hpp>
+#include <lockstep/core/error.hpp>
 #include <lockstep/transport/threads.hpp>
 
 namespace lockstep {
@@ -20,18 +22,22 @@ template <class Work>
 void run_threads(int world_size, const Work& work, ThreadsOptions options = {}) {
     std::vector<Threads> world = Threads::world(world_size, options);
     std::exception_ptr first;
+    bool first_is_echo = false;
     std::mutex mutex;
+    const auto record = [&](bool echo) {
+        const std::lock_guard lock(mutex);
+        if (first && (echo || !first_is_echo)) return;
+        first = std::current_exception();
+        first_is_echo = echo;
+    };
     std::vector<std::thread> threads;
     const auto run = [&](Threads& link) {
         try {
-            work(link);
+            fail_together(link, [&] { work(link); });
+        } catch (const RemoteError&) {
+            record(true);  // Another rank's exception: that one itself is to reach the caller.
         } catch (...) {
-            {
-                // Before the others are told: what they throw then is not the first.
-                const std::lock_guard lock(mutex);
-                if (!first) first = std::current_exception();
-            }
-            link.fail(current_failure(link.rank()));
+            record(false);
         }
         link.leave();
     };

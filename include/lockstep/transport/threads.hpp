@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <lockstep/core/concepts.hpp>
+#include <lockstep/transport/board.hpp>
 #include <lockstep/transport/doorbell.hpp>
 
 namespace lockstep {
@@ -54,6 +55,7 @@ public:
         std::atomic<bool> left{false};
         std::uint64_t calls = 0;
         Traffic traffic;
+        RankBoard board;
     };
 
     Mailbox& box(int sender, int receiver) { return boxes_[static_cast<std::size_t>(sender * size + receiver)]; }
@@ -145,6 +147,27 @@ public:
     /// Says that this rank makes no more calls: a rank that still waits for it gets PeerLost at once.
     void leave() { world_->leave(rank_); }
 
+    // SharedAddressSpace (transport/board.hpp): an address means the same to every thread.
+    RankBoard& board(int rank) noexcept { return world_->rank(rank).board; }
+    static std::optional<Location> locate(std::span<std::byte> bytes) noexcept {
+        return Location{0, reinterpret_cast<std::uintptr_t>(bytes.data())};
+    }
+    static std::byte* reach(int, const Location& location, std::size_t) noexcept {
+        return reinterpret_cast<std::byte*>(location.offset);
+    }
+    template <class Condition>
+    void wait_for(const Call& call, int peer, const Condition& condition) {
+        const auto& left = world_->rank(peer).left;
+        const auto ended = [&] { return condition() || world_->failed() || left.load(); };
+        const bool in_time = world_->rank(rank_).bell.wait(ended, world_->spins, call.deadline);
+        if (world_->failed()) world_->raise_failure();
+        if (!condition()) lose(call, peer, in_time);
+    }
+    void wake(int peer) { world_->rank(peer).bell.ring(); }
+    bool failed() const noexcept { return world_->failed(); }
+    [[noreturn]] void raise_failure() { world_->raise_failure(); }
+    static constexpr bool alive(int) noexcept { return true; }
+
 private:
     using Mailbox = detail::ThreadWorld::Mailbox;
 
@@ -189,20 +212,19 @@ private:
     /// Waits until the box from `sender` to `receiver` is in `state`; `peer` is the one waited for.
     void await(const Call& call, int peer, int sender, int receiver, int state) {
         const Mailbox& box = world_->box(sender, receiver);
-        const auto& left = world_->rank(peer).left;
-        const auto ended = [&] { return box.state.load() == state || world_->failed() || left.load(); };
-        const bool in_time = world_->rank(rank_).bell.wait(ended, world_->spins, call.deadline);
-        if (world_->failed()) world_->raise_failure();
-        if (box.state.load() == state) return;
+        wait_for(call, peer, [&] { return box.state.load() == state; });
+    }
+
+    /// `peer` did not do what this rank waits for: it has left, or time is up.
+    [[noreturn]] void lose(const Call& call, int peer, bool left) {
+        const std::string waits = "rank " + std::to_string(rank_);
+        const std::string name = "rank " + std::to_string(peer);
         const std::string where = " in " + to_string(call);
-        if (in_time) {
-            fail({ErrorKind::peer_lost, peer,
-                  "rank " + std::to_string(peer) + " has left; rank " + std::to_string(rank_) + " waits for it" +
-                      where});
+        if (left) {
+            fail({ErrorKind::peer_lost, peer, name + " has left; " + waits + " waits for it" + where});
         } else {
             fail({ErrorKind::timeout, peer,
-                  "rank " + std::to_string(rank_) + " has waited " + to_string(world_->options.timeout) + " for rank " +
-                      std::to_string(peer) + where});
+                  waits + " has waited " + to_string(world_->options.timeout) + " for " + name + where});
         }
         world_->raise_failure();
     }

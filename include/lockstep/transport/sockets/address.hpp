@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -62,6 +64,12 @@ inline std::vector<SocketAddress> resolve(const std::string& address) {
     if (colon == std::string::npos) throw ConfigurationError("the address \"" + address + "\" names no port");
     std::string host = address.substr(0, colon);
     const std::string port = address.substr(colon + 1);
+    // getaddrinfo would take a number that is too large modulo 65536.
+    int number = -1;
+    const auto parsed = std::from_chars(port.data(), port.data() + port.size(), number);
+    if (parsed.ec != std::errc{} || parsed.ptr != port.data() + port.size() || number < 0 || number > 65535) {
+        throw ConfigurationError("the address \"" + address + "\" names no port from 0 to 65535");
+    }
     if (host.size() > 1 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
     addrinfo hints{};
     hints.ai_family = AF_UNSPEC;
@@ -123,6 +131,10 @@ inline Descriptor open_socket(int family, int buffer_bytes) {
 /// Is `address` the name of a Unix domain socket that a dead process has left behind?
 inline bool is_stale(const SocketAddress& address) {
     if (address.family() != AF_UNIX) return false;
+    // Connecting to a plain file is refused as well, but that is nobody's to remove.
+    struct stat status {};
+    const char* const path = reinterpret_cast<const sockaddr_un*>(&address.storage)->sun_path;
+    if (::lstat(path, &status) != 0 || !S_ISSOCK(status.st_mode)) return false;
     const Descriptor probe = open_socket(AF_UNIX, 0);
     return probe && ::connect(probe.get(), address.get(), address.size) != 0 && errno == ECONNREFUSED;
 }
@@ -156,7 +168,7 @@ inline Descriptor listen_at(const std::string& address, int buffer_bytes) {
         if (error == EADDRINUSE) break;
     }
     throw TransportError("cannot listen at " + system_text(address, error) +
-                         (error == EADDRINUSE ? " (another job, or rank 0 claimed twice)" : ""));
+                         (error == EADDRINUSE ? " (another job, or this rank claimed twice)" : ""));
 }
 
 /// One attempt at one address; an empty descriptor if it fails.
@@ -185,8 +197,9 @@ inline Descriptor try_connect(const SocketAddress& address, int buffer_bytes, co
 }
 
 /// Connects to any of the addresses that `address` stands for; tries again until the deadline, since whoever listens
-/// may not be up yet. @throws TimeoutError naming the address and the last reason
-inline Descriptor connect_to(const std::string& address, int buffer_bytes, const Deadline& deadline) {
+/// may not be up yet, or there is something to read at the descriptor `news`: the result is then empty.
+/// @throws TimeoutError naming the address and the last reason
+inline Descriptor connect_to(const std::string& address, int buffer_bytes, const Deadline& deadline, int news = -1) {
     int error = 0;
     for (int pause = 1;; pause = pause < 50 ? pause * 2 : 50) {
         const auto candidates = resolve(address);
@@ -197,7 +210,8 @@ inline Descriptor connect_to(const std::string& address, int buffer_bytes, const
             throw TimeoutError("nobody answers at " + (candidates.empty() ? address + ": the name cannot be looked up"
                                                                           : system_text(address, error)));
         }
-        ::poll(nullptr, 0, pause);
+        pollfd wait{news, POLLIN, 0};
+        if (::poll(&wait, 1, pause) > 0) return {};
     }
 }
 

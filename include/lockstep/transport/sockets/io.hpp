@@ -65,11 +65,13 @@ struct Moved {
     int error = 0;  ///< errno, if closed by an error
 };
 
-inline Moved moved(ssize_t result, bool zero_is_end) noexcept {
+/// Makes one system call, again if a signal interrupted it: it has moved nothing then.
+template <class SystemCall>
+Moved move_bytes(const SystemCall& call, bool zero_is_end) noexcept {
+    ssize_t result = call();
+    while (result < 0 && errno == EINTR) result = call();
     if (result > 0 || (result == 0 && !zero_is_end)) return {Moved::State::some, static_cast<std::size_t>(result), 0};
     if (result == 0) return {Moved::State::closed, 0, 0};
-    // An interrupted call has moved nothing, and is simply made again.
-    if (errno == EINTR) return {Moved::State::some, 0, 0};
     if (errno == EAGAIN || errno == EWOULDBLOCK) return {Moved::State::blocked, 0, 0};
     return {Moved::State::closed, 0, errno};
 }
@@ -91,7 +93,7 @@ Moved send_some(int descriptor, std::span<const std::byte> first, std::span<cons
     msghdr message{};
     message.msg_iov = pieces;
     message.msg_iovlen = count;
-    return moved(System::send(descriptor, message), false);
+    return move_bytes([&] { return System::send(descriptor, message); }, false);
 }
 
 /// Receives at most the sizes of both pieces, in one call, the first piece first.
@@ -105,7 +107,7 @@ Moved receive_some(int descriptor, std::span<std::byte> first, std::span<std::by
     msghdr message{};
     message.msg_iov = pieces;
     message.msg_iovlen = count;
-    return moved(System::receive(descriptor, message), true);
+    return move_bytes([&] { return System::receive(descriptor, message); }, true);
 }
 
 /// Waits for one of `waits`; false if the deadline passed first. Signals do not extend it.

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -22,7 +23,10 @@ template <class System>
 class Lobby {
 public:
     /// Guests must introduce themselves within `patience`, or are shown out.
-    Lobby(Descriptor listener, Seconds patience) : listener_(std::move(listener)), patience_(patience) {}
+    Lobby(Descriptor listener, Seconds patience) : listener_(std::move(listener)), patience_(patience) {
+        // One that somebody else has opened may be of the blocking kind.
+        ::fcntl(listener_.get(), F_SETFL, ::fcntl(listener_.get(), F_GETFL) | O_NONBLOCK);
+    }
 
     int descriptor() const noexcept { return listener_.get(); }
 
@@ -71,8 +75,9 @@ private:
                 guests_.emplace_back(std::move(accepted), Deadline::after(patience_));
             } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
                 return;
-            } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-                throw TransportError(system_text("accept", errno));
+            } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM || errno == EBADF ||
+                       errno == EINVAL || errno == ENOTSOCK || errno == EOPNOTSUPP) {
+                throw TransportError(system_text("accept", errno));  // No connection to come will be accepted either.
             }
             // Anything else concerns one connection that broke before it was accepted.
         }

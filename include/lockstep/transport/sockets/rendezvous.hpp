@@ -10,6 +10,7 @@
 ///    then, failing or leaving at once, meets no one who is still on the way.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -99,7 +100,7 @@ private:
         control = connect_to(options_.address, options_.socket_buffer_bytes, deadline_);
         const std::string own = is_unix(options_.address) ? options_.address + "." + std::to_string(options_.rank)
                                                           : with_free_port(local_address(control.get()));
-        Descriptor listener = listen_at(own, options_.socket_buffer_bytes);
+        Descriptor listener = listen_or_tell(own);
         const std::string advertised = to_text(local_address(listener.get()));
         write_all<System>(control.get(), encode(hello(Role::control, advertised)), deadline_);
         const std::vector<std::string> addresses = read_table();
@@ -132,6 +133,18 @@ private:
         for (int rank = 1; rank < options_.world_size; ++rank) {
             write_all<System>(connections_.control[index(rank)].get(), control_frame(FrameKind::welcome, {}),
                               deadline_);
+        }
+    }
+
+    /// Listens for higher ranks. Where the name is taken, it is by another process that claims this rank: rank 0 then
+    /// sees two of them, and tells everybody.
+    Descriptor listen_or_tell(const std::string& own) {
+        try {
+            return listen_at(own, options_.socket_buffer_bytes);
+        } catch (const Error& error) {
+            write_all<System>(connections_.control[0].get(), encode(hello(Role::control, own)), deadline_);
+            read_welcome();
+            abandon({error.kind(), options_.rank, error.what()}, nullptr);  // It was somebody else's after all.
         }
     }
 
@@ -170,14 +183,20 @@ private:
     }
 
     void connect_data(int peer, const std::string& address) {
-        Descriptor data = connect_to(address, options_.socket_buffer_bytes, deadline_);
-        write_all<System>(data.get(), encode(hello(Role::data, {})), deadline_);
-        const auto answer = read_message<System>(data.get(), deadline_);
-        if (!answer || answer->kind != FrameKind::welcome) {
-            if (deadline_.passed())
+        // Rank 0 has nothing to say at this time, unless something has gone wrong.
+        const int control = connections_.control[0].get();
+        Descriptor data = connect_to(address, options_.socket_buffer_bytes, deadline_, control);
+        std::optional<Message> answer;
+        if (data) {
+            write_all<System>(data.get(), encode(hello(Role::data, {})), deadline_);
+            std::array<pollfd, 2> waits{{{data.get(), POLLIN, 0}, {control, POLLIN, 0}}};
+            if (!poll_until(waits, deadline_)) {
                 throw TimeoutError("rank " + std::to_string(peer) + " does not answer at " + address, peer);
-            // Why it is gone may be known to rank 0.
-            const auto news = read_message<System>(connections_.control[0].get(), Deadline::after(Seconds{1}));
+            }
+            if (waits[0].revents != 0) answer = read_message<System>(data.get(), deadline_);
+        }
+        if (!answer || answer->kind != FrameKind::welcome) {
+            const auto news = read_message<System>(control, Deadline::after(Seconds{1}));
             raise(news ? failure_in(news, 0) : failure_in(answer, peer));
         }
         connections_.data[index(peer)] = std::move(data);

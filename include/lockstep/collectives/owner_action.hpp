@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// What the owner of a finished piece may do to it before everyone receives it.
+///
+/// An owner's action is any `action(piece, first_element)`. One that treats every element alike may also have
+/// `apply_to(value)`, for numbers and vectors of them: reducers can then apply it while the sum is still in a register.
+/// (By reference: to return a vector that is wider than the caller's registers would change the calling convention.)
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include <lockstep/core/config.hpp>
+
+namespace lockstep {
+
+template <class Action, class Scalar>
+concept ElementwiseAction = requires(const Action action, Scalar& value) {
+    action.apply_to(value);
+};
+
+/// Does nothing: the sum is the result.
+struct KeepSum {
+    template <class Scalar>
+    constexpr void operator()(std::span<Scalar>, std::size_t) const noexcept {}
+
+    template <class Value>
+    [[gnu::always_inline]] constexpr void apply_to(Value&) const noexcept {}
+};
+
+/// Makes the sum an average over this total weight.
+template <class Scalar>
+struct DivideBy {
+    Scalar weight;
+
+    constexpr void operator()(std::span<Scalar> piece, std::size_t) const noexcept {
+        for (Scalar& value : piece) apply_to(value);
+    }
+
+    template <class Value>
+    [[gnu::always_inline]] constexpr void apply_to(Value& value) const noexcept {
+        value /= weight;
+    }
+};
+
+}  // namespace lockstep
