@@ -176,13 +176,13 @@ private:
 
 }  // namespace detail
 
-/// Forks `world_size` workers, calls `work(Sockets)` in each with its rank's transport, and returns when all have
-/// ended. What they change stays in them, except for SharedMemory made before. Call it while no other thread runs.
+/// Forks `world_size` workers, calls `work(Link)` in each with its rank's transport, and returns when all have ended.
+/// What they change stays in them, except for SharedMemory made before. Call it while no other thread runs.
 ///
 /// One worker's failure ends the others' waits; the caller gets it as the exception of its kind, naming the rank: the
 /// message of what it threw, or the signal that killed it.
 /// @throws ConfigurationError if `world_size` is less than one
-template <class Work>
+template <class Link = Sockets, class Work>
 void run_processes(int world_size, const Work& work, const ProcessesOptions& options = {}) {
     if (world_size < 1) throw ConfigurationError("world_size must be at least 1, not " + std::to_string(world_size));
     detail::LocalMeeting meeting(world_size, options.sockets);
@@ -193,7 +193,7 @@ void run_processes(int world_size, const Work& work, const ProcessesOptions& opt
             own.timeout = options.timeout;
             own.join_timeout = options.join_timeout;
             meeting.close();
-            Sockets link(own);
+            Link link(own);
             fail_together(link, [&] { work(link); });
         });
     }

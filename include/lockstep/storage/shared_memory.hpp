@@ -20,6 +20,7 @@
 
 #include <lockstep/core/error.hpp>
 #include <lockstep/storage/aligned.hpp>
+#include <lockstep/storage/shared_segments.hpp>
 
 namespace lockstep {
 
@@ -87,9 +88,16 @@ private:
         void* const address = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
         if (address == MAP_FAILED) refuse("mmap");
         address_ = address;
+        struct stat status {};
+        if (::fstat(descriptor_, &status) != 0) refuse("fstat");
+        SharedSegments::of_process().add(
+            {static_cast<std::byte*>(address), bytes_, descriptor_, static_cast<std::uint64_t>(status.st_ino)});
     }
     void release() noexcept {
-        if (address_ != nullptr) ::munmap(address_, bytes_);
+        if (address_ != nullptr) {
+            SharedSegments::of_process().remove(address_);
+            ::munmap(address_, bytes_);
+        }
         if (descriptor_ >= 0) ::close(descriptor_);
     }
     [[noreturn]] void refuse(const char* call) {

@@ -19,6 +19,7 @@ namespace lockstep {
 struct Location {
     std::uint64_t segment = 0;
     std::uint64_t offset = 0;
+    std::uint64_t inode = 0;  ///< of the segment's file: tells it from a later one of the same number
 
     friend constexpr bool operator==(const Location&, const Location&) = default;
 };

@@ -79,6 +79,12 @@ public:
         }
     }
 
+    /// Has `peer` closed its end, by leaving or dying?
+    bool gone(int peer) const noexcept {
+        std::byte next;
+        return ::recv(connection(peer), &next, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+    }
+
     const SocketsOptions options;
     Traffic traffic;
 
@@ -215,6 +221,7 @@ public:
     ///         TimeoutError naming the ranks that have not come
     explicit BasicSockets(const SocketsOptions& options) : end_(std::make_shared<detail::SocketEnd<System>>(options)) {}
 
+    const SocketsOptions& options() const noexcept { return end_->options; }
     int rank() const noexcept { return end_->options.rank; }
     int world_size() const noexcept { return end_->options.world_size; }
     Traffic traffic() const noexcept { return end_->traffic; }
@@ -228,6 +235,9 @@ public:
 
     /// Every call under way and to come, on every rank, throws `failure`. The first failure stays.
     void fail(Failure failure) { end_->fail(std::move(failure)); }
+
+    /// Has `peer` left or died? Asks the system, without waiting.
+    bool gone(int peer) const noexcept { return end_->gone(peer); }
 
 private:
     std::shared_ptr<detail::SocketEnd<System>> end_;

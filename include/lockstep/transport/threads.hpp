@@ -150,7 +150,7 @@ public:
     // SharedAddressSpace (transport/board.hpp): an address means the same to every thread.
     RankBoard& board(int rank) noexcept { return world_->rank(rank).board; }
     static std::optional<Location> locate(std::span<std::byte> bytes) noexcept {
-        return Location{0, reinterpret_cast<std::uintptr_t>(bytes.data())};
+        return Location{.offset = reinterpret_cast<std::uintptr_t>(bytes.data())};
     }
     static std::byte* reach(int, const Location& location, std::size_t) noexcept {
         return reinterpret_cast<std::byte*>(location.offset);
