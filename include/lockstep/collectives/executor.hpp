@@ -205,9 +205,14 @@ using reducer_of = typename ReducerOf<Strategy>::type;
 
 namespace detail {
 
+template <class Strategy>
+concept ServesOneTransport = Strategy::serves_one_transport;
+
 /// This thread's reducer for calls that bring none of their own: what it has allocated serves the next call too.
 template <class Strategy>
 reducer_of<Strategy>& shared_reducer() {
+    static_assert(!ServesOneTransport<Strategy>,
+                  "this reducer adapts to one transport: make an object of it and call its all_reduce");
     static thread_local reducer_of<Strategy> reducer;
     return reducer;
 }

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// Reducer Auto<Candidates...>: picks a topology for each message size, by predicted time.
+/// Idea: a short calibration measures what a message, a byte and an addition cost on this transport; the simulator then
+///       says how long each candidate's schedule takes for this world size and length. All ranks use the slowest rank's
+///       figures, so all pick the same.
+/// Cost: some milliseconds once, and one simulation of each candidate for each new power of two of bytes.
+/// Choose it when: sizes or machines vary, or you do not want to choose. `table()` shows why it picks what it picks.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <lockstep/collectives/all_reduce.hpp>
+#include <lockstep/topology/simulate.hpp>
+#include <lockstep/topology/tree.hpp>
+
+namespace lockstep {
+
+/// Measures a transport: every rank sends to its right while it receives from its left. The same figures on all ranks.
+template <Transport Link>
+LinkModel calibrate(Link& link) {
+    constexpr std::size_t bytes = std::size_t{256} << 10;
+    if (link.world_size() == 1) return {};
+    std::vector<float> out(bytes / sizeof(float), 1.0F);
+    std::vector<float> in(out.size());
+    const int right = (link.rank() + 1) % link.world_size();
+    const int left = (link.rank() + link.world_size() - 1) % link.world_size();
+    const Call call = link.begin({.operation = Operation::barrier, .topology = short_name("measure")});
+    const auto best_of = [&](int rounds, std::size_t size, Combine combine) {
+        double best = 1e9;
+        for (int round = 0; round < rounds; ++round) {
+            const auto start = std::chrono::steady_clock::now();
+            link.exchange(call, {right, std::as_bytes(std::span(out)).first(size)},
+                          {left, std::as_writable_bytes(std::span(in)).first(size), combine});
+            const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+            best = seconds < best ? seconds : best;
+        }
+        return best;
+    };
+    std::array<double, 3> seconds{best_of(50, 0, nullptr), best_of(10, bytes, nullptr),
+                                  best_of(10, bytes, combine_of<Sum, float>())};
+    all_reduce<Tree>(link, std::span<double>(seconds), Max{});
+    const auto rest = [](double more, double less) { return more > less ? (more - less) / bytes : 0.0; };
+    return {.latency = seconds[0],
+            .seconds_per_byte = rest(seconds[1], seconds[0]),
+            .seconds_per_byte_combined = rest(seconds[2], seconds[1])};
+}
+
+/// One object serves one transport: it calibrates itself in its first call, on all ranks at once.
+template <Topology... Candidates>
+class Auto {
+    static_assert(sizeof...(Candidates) > 0, "Auto needs topologies to choose from");
+
+public:
+    static constexpr const char* name = "auto";
+    static constexpr bool serves_one_transport = true;
+
+    Auto() = default;
+    /// With figures that are known already: no calibration. The same on every rank.
+    explicit Auto(const LinkModel& model) : model_(model), calibrated_(true) {}
+
+    /// From now on the candidate of this name, whatever is predicted. The same on every rank.
+    /// @throws ConfigurationError if no candidate has it
+    void use(std::string_view candidate) {
+        for (std::size_t index = 0; index < names.size(); ++index) {
+            if (candidate != names[index]) continue;
+            forced_ = static_cast<int>(index);
+            return;
+        }
+        throw ConfigurationError("no candidate of Auto is called \"" + std::string(candidate) + "\"");
+    }
+
+    /// As Executor's; messages, bytes and order of addition are those of the candidate picked for this length.
+    template <class Scalar, Transport Link, class Operator = Sum, class Action = KeepSum>
+    void all_reduce(Link& link, std::span<Scalar> buffer, Operator operation = {}, Action&& owner_acts = {}) {
+        if (!calibrated_) {
+            model_ = calibrate(link);
+            calibrated_ = true;
+        }
+        const std::size_t picked = pick(link.world_size(), buffer.size_bytes());
+        std::size_t index = 0;
+        std::apply(
+            [&](auto&... executors) {
+                ((index++ == picked ? executors.all_reduce(link, buffer, operation, owner_acts) : void()), ...);
+            },
+            executors_);
+    }
+
+    /// The name of the candidate for this many bytes.
+    const char* choice(int world_size, std::size_t bytes) { return names[pick(world_size, bytes)]; }
+    const LinkModel& model() const noexcept { return model_; }
+
+    /// Predicted microseconds of each candidate by bytes, the best marked.
+    std::string table(int world_size) {
+        char cell[48];
+        std::string text = "     bytes";
+        for (const char* const each : names) {
+            std::snprintf(cell, sizeof cell, " %18s", each);
+            text += cell;
+        }
+        for (std::size_t bytes = 1024; bytes <= (std::size_t{64} << 20); bytes *= 4) {
+            std::snprintf(cell, sizeof cell, "\n%10zu", bytes);
+            text += cell;
+            const Row& row = predict(world_size, bytes);
+            for (std::size_t index = 0; index < names.size(); ++index) {
+                const bool best = index == pick(world_size, bytes);
+                std::snprintf(cell, sizeof cell, " %16.1f%s", row.seconds[index] * 1e6, best ? " *" : "  ");
+                text += cell;
+            }
+        }
+        return text + "\n";
+    }
+
+private:
+    static constexpr std::array<const char*, sizeof...(Candidates)> names{Candidates::name...};
+
+    struct Row {
+        int world_size;
+        int magnitude;  ///< bit width of the bytes
+        std::array<double, sizeof...(Candidates)> seconds;
+    };
+
+    const Row& predict(int world_size, std::size_t bytes) {
+        const int magnitude = std::bit_width(bytes);
+        for (const Row& row : rows_) {
+            if (row.world_size == world_size && row.magnitude == magnitude) return row;
+        }
+        const std::size_t elements = magnitude < 3 ? 1 : (std::size_t{1} << (magnitude - 1)) / sizeof(float);
+        rows_.push_back(
+            {world_size, magnitude, {simulate<Candidates>(world_size, elements, sizeof(float), model_).seconds...}});
+        return rows_.back();
+    }
+
+    std::size_t pick(int world_size, std::size_t bytes) {
+        if (forced_ >= 0) return static_cast<std::size_t>(forced_);
+        const Row& row = predict(world_size, bytes);
+        std::size_t best = 0;
+        for (std::size_t index = 1; index < row.seconds.size(); ++index) {
+            if (row.seconds[index] < row.seconds[best]) best = index;
+        }
+        return best;
+    }
+
+    LinkModel model_;
+    bool calibrated_ = false;
+    int forced_ = -1;
+    std::vector<Row> rows_;
+    std::tuple<Executor<Candidates>...> executors_;
+};
+
+}  // namespace lockstep
