@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+#include <lockstep/transport/sockets/rendezvous.hpp>
+
+#include <cstddef>
+#include <latch>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sys/socket.h>
+
+#include <lockstep/transport/sockets.hpp>
+#include <lockstep/transport/sockets/local.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include "support/messages.hpp"
+#include "support/tmpdir.hpp"
+
+namespace {
+
+using namespace lockstep;
+using namespace lockstep::detail;
+
+constexpr LocalSockets kinds[] = {LocalSockets::tcp, LocalSockets::unix_domain};
+
+Deadline late() { return Deadline::after(Seconds{30}); }
+
+SocketsOptions rank_at(const std::string& address, int rank, int world_size, Seconds join_timeout = Seconds{20}) {
+    return {.rank = rank, .world_size = world_size, .address = address, .join_timeout = join_timeout};
+}
+
+/// Joins and goes round once, to see that all are there.
+void join(const SocketsOptions& options) {
+    Sockets link(options);
+    test::go_round(link, link.begin(test::bytes_request(8)));
+}
+
+/// How the ranks with these options end, each on a thread of its own.
+std::vector<test::Outcome> join_all(const std::vector<SocketsOptions>& ranks) {
+    return test::on_ranks(static_cast<int>(ranks.size()),
+                          [&](int index) { join(ranks[static_cast<std::size_t>(index)]); });
+}
+
+/// A rank played by hand: what it says is there before any other rank has started.
+Descriptor by_hand(const std::string& address, const Hello& hello) {
+    Descriptor connection = connect_to(address, 0, late());
+    BOOST_REQUIRE(write_all<SystemCalls>(connection.get(), encode(hello), late()));
+    return connection;
+}
+std::optional<Message> heard_on(const Descriptor& connection) {
+    return read_message<SystemCalls>(connection.get(), late());
+}
+
+BOOST_AUTO_TEST_CASE(ranks_may_leave_as_soon_as_they_have_met) {
+    for (const LocalSockets kind : kinds) {
+        for (int round = 0; round < 20; ++round) {
+            LocalMeeting meeting(5, kind);
+            std::vector<SocketsOptions> options;
+            for (int rank = 0; rank < 5; ++rank) options.push_back(meeting.options(rank));
+            test::check_all_well(
+                test::on_ranks(5, [&](int rank) { Sockets link(options[static_cast<std::size_t>(rank)]); }));
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(rank_0_may_come_last) {
+    for (const LocalSockets kind : kinds) {
+        const test::OwnTmpdir tmpdir;
+        std::string address = "unix:" + tmpdir.path() + "/socket";
+        if (kind == LocalSockets::tcp) address = to_text(local_address(listen_at("127.0.0.1:0", 0).get()));
+        std::latch others(2);
+        test::check_all_well(test::on_ranks(3, [&](int rank) {
+            if (rank == 0) others.wait();
+            else others.count_down();
+            join(rank_at(address, rank, 3));
+        }));
+        // And no name of a socket stays behind.
+        BOOST_TEST(tmpdir.entries() == 0U);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_protocol_is_what_the_header_says) {
+    LocalMeeting meeting(2, LocalSockets::tcp);
+    SocketsOptions host = meeting.options(0);
+    host.job = 77;
+    const std::string address = host.address;
+    std::optional<test::Outcome> outcome;
+    std::thread rank_0([&] { outcome = test::outcome_of([&] { join(host); }); });
+
+    const Descriptor control = by_hand(address, {1, 2, Role::control, 77, "here:1"});
+    const auto table = heard_on(control);
+    const Descriptor data = by_hand(address, {1, 2, Role::data, 77, ""});
+    const auto welcome = heard_on(data);
+    write_all<SystemCalls>(control.get(), control_frame(FrameKind::welcome, {}), late());
+    const auto start = heard_on(control);
+    // Four messages each way, then a goodbye.
+    const Header header{.request = test::bytes_request(8), .sequence = 0, .bytes = 8};
+    bool exact = true;
+    for (int step = 0; step < 4; ++step) {
+        write_all<SystemCalls>(data.get(), encode(header), late());
+        write_all<SystemCalls>(data.get(), test::message(1, 0, 8), late());
+        std::vector<std::byte> theirs(header_bytes + 8);
+        exact = exact && read_all<SystemCalls>(data.get(), theirs, late());
+        const auto expected = encode(header);
+        const auto payload = test::message(0, 0, 8);
+        exact = exact && std::equal(expected.begin(), expected.end(), theirs.begin());
+        exact = exact && std::equal(payload.begin(), payload.end(), theirs.begin() + header_bytes);
+    }
+    const auto goodbye = heard_on(control);
+    rank_0.join();
+
+    BOOST_TEST(!outcome->threw, outcome->message);
+    BOOST_REQUIRE((table && welcome && start && goodbye));
+    BOOST_TEST(text_of(table->payload) == address + "\nhere:1\n");
+    BOOST_TEST((table->kind == FrameKind::welcome && welcome->kind == FrameKind::welcome));
+    BOOST_TEST((start->kind == FrameKind::welcome && goodbye->kind == FrameKind::goodbye));
+    BOOST_TEST(exact);
+}
+
+// ---- Ranks that should not be ------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(a_rank_claimed_twice_is_an_error_on_all) {
+    for (const LocalSockets kind : kinds) {
+        LocalMeeting meeting(3, kind);
+        const auto outcomes = join_all({meeting.options(0), meeting.options(1), meeting.options(1)});
+        for (const auto& outcome : outcomes) {
+            test::check_error(outcome, ErrorKind::configuration, {"rank 1 is claimed twice"});
+            BOOST_TEST(outcome.rank == 1);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(rank_0_claimed_twice_is_an_error_for_the_second_and_not_for_the_first) {
+    for (const LocalSockets kind : kinds) {
+        LocalMeeting meeting(2, kind);
+        const SocketsOptions first = meeting.options(0);
+        const auto second = test::outcome_of([&] { join(rank_at(first.address, 0, 2)); });
+        test::check_error(second, ErrorKind::transport,
+                          {"cannot listen at " + first.address, "Address already in use", "this rank claimed twice"});
+        test::check_all_well(join_all({first, meeting.options(1)}));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_socket_name_taken_by_somebody_else_is_an_error_on_all) {
+    const test::OwnTmpdir tmpdir;
+    const std::string address = "unix:" + tmpdir.path() + "/socket";
+    const Descriptor foreign = listen_at(address + ".1", 0);
+    for (const auto& outcome : join_all({rank_at(address, 0, 3), rank_at(address, 1, 3), rank_at(address, 2, 3)})) {
+        test::check_error(outcome, ErrorKind::transport,
+                          {"cannot listen at " + address + ".1", "Address already in use"});
+        BOOST_TEST(outcome.rank == 1);
+    }
+    for (const char* const suffix : {"", ".1", ".2"}) remove_name(address + suffix);
+}
+
+BOOST_AUTO_TEST_CASE(other_ideas_of_the_world_are_an_error_on_all) {
+    LocalMeeting meeting(3, LocalSockets::tcp);
+    const SocketsOptions host = meeting.options(0);
+    const Descriptor rank_1 = by_hand(host.address, {1, 3, Role::control, 0, "here:1"});
+    const auto outcomes = join_all({host, rank_at(host.address, 2, 4)});
+    const std::string text = "rank 0 expects a world of 3 ranks, rank 2 says 4";
+    for (const auto& outcome : outcomes) test::check_error(outcome, ErrorKind::configuration, {text});
+    const auto told = heard_on(rank_1);
+    BOOST_REQUIRE((told && told->kind == FrameKind::failure));
+    BOOST_TEST(failure_in(told, 0).message == text);
+}
+
+BOOST_AUTO_TEST_CASE(ranks_outside_the_world_are_an_error) {
+    for (const int rank : {-1, -2'000'000'000, 3, 2'000'000'000, 0}) {
+        LocalMeeting meeting(3, LocalSockets::tcp);
+        const SocketsOptions host = meeting.options(0);
+        const Descriptor odd = by_hand(host.address, {rank, 3, Role::control, 0, "here:1"});
+        test::check_error(test::outcome_of([&] { join(host); }), ErrorKind::configuration,
+                          {"rank " + std::to_string(rank)});
+    }
+}
+
+BOOST_AUTO_TEST_CASE(ranks_of_another_job_are_not_let_in) {
+    LocalMeeting meeting(2, LocalSockets::tcp);
+    SocketsOptions host = meeting.options(0);
+    SocketsOptions guest = meeting.options(1);
+    host.job = guest.job = 8;
+    const Descriptor stale = by_hand(host.address, {1, 2, Role::control, 7, "here:1"});
+    test::check_all_well(join_all({host, guest}));
+    BOOST_TEST(!heard_on(stale).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(strangers_do_not_keep_a_job_from_starting) {
+    LocalMeeting meeting(3, LocalSockets::tcp);
+    const SocketsOptions host = meeting.options(0);
+    const auto say = [&](std::string_view text) {
+        Descriptor stranger = connect_to(host.address, 0, late());
+        write_all<SystemCalls>(stranger.get(), std::as_bytes(std::span(text)), late());
+        return stranger;
+    };
+    std::vector<Descriptor> strangers;
+    for (int index = 0; index < 50; ++index) strangers.push_back(say("GET / HTTP/1.1\r\n\r\n"));
+    strangers.push_back(say(std::string(1000, '\xFF')));
+    strangers.push_back(say(""));  // silent to the end
+    strangers.push_back(say("LKST\1\1"));
+    say("GET / HTTP/1.1\r\n\r\n").reset();
+    say("").reset();
+    test::check_all_well(join_all({host, meeting.options(1), meeting.options(2)}));
+}
+
+// ---- Ranks that do not come ---------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(missing_ranks_are_named_to_those_who_came) {
+    LocalMeeting meeting(5, LocalSockets::tcp);
+    const SocketsOptions host = meeting.options(0);
+    std::vector<SocketsOptions> ranks{host, meeting.options(2), meeting.options(4)};
+    for (SocketsOptions& options : ranks) options.join_timeout = Seconds{0.3};
+    for (const auto& outcome : join_all(ranks)) {
+        test::check_error(outcome, ErrorKind::timeout, {"0.3 s at " + host.address, "missing of 5 ranks: 1, 3"});
+        BOOST_TEST(outcome.rank == 1);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(nobody_at_all_is_named_by_address) {
+    const std::string address = to_text(local_address(listen_at("127.0.0.1:0", 0).get()));
+    test::check_error(test::outcome_of([&] { join(rank_at(address, 1, 2, Seconds{0.1})); }), ErrorKind::timeout,
+                      {"nobody answers at " + address, "Connection refused"});
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_0_that_says_nothing_is_waited_for_no_longer_than_that) {
+    const Descriptor deaf = listen_at("127.0.0.1:0", 0);
+    const std::string address = to_text(local_address(deaf.get()));
+    test::check_error(test::outcome_of([&] { join(rank_at(address, 1, 2, Seconds{0.1})); }), ErrorKind::timeout,
+                      {"rank 1 has waited 0.1 s at " + address});
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_that_hangs_up_while_joining_is_named_at_once) {
+    LocalMeeting meeting(3, LocalSockets::tcp);
+    const SocketsOptions host = meeting.options(0);
+    by_hand(host.address, {2, 3, Role::control, 0, "here:1"}).reset();
+    test::check_error(test::outcome_of([&] { join(host); }), ErrorKind::peer_lost, {"rank 2 is lost"});
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_0_that_speaks_nonsense_is_an_error) {
+    const auto outcome_after = [](const std::vector<std::byte>& answer) {
+        const Descriptor listener = listen_at("127.0.0.1:0", 0);
+        const std::string address = to_text(local_address(listener.get()));
+        std::optional<test::Outcome> outcome;
+        std::thread rank_1([&] { outcome = test::outcome_of([&] { join(rank_at(address, 1, 2)); }); });
+        poll_until(listener.get(), POLLIN, late());
+        const Descriptor control(::accept(listener.get(), nullptr, nullptr));
+        write_all<SystemCalls>(control.get(), answer, late());
+        rank_1.join();
+        return *outcome;
+    };
+    const auto table = [](std::string_view text) {
+        return control_frame(FrameKind::welcome, std::as_bytes(std::span(text)));
+    };
+    test::check_error(outcome_after(table("a:1\nb:2\nc:3\n")), ErrorKind::transport, {"rank 0", "3 addresses of 2"});
+    test::check_error(outcome_after(table("")), ErrorKind::transport, {"rank 0", "0 addresses of 2"});
+    test::check_error(outcome_after(std::vector<std::byte>(48)), ErrorKind::peer_lost, {"rank 0 is lost"});
+    test::check_error(outcome_after(control_frame(FrameKind::goodbye, {})), ErrorKind::peer_lost, {"rank 0"});
+}
+
+}  // namespace

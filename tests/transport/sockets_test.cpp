@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+#include <lockstep/transport/sockets.hpp>
+
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/resource.h>
+#include <sys/time.h>
+
+#include <lockstep/core/random.hpp>
+
+#include <boost/mpl/list.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "support/conformance/transport.hpp"
+#include "support/descriptors.hpp"
+
+namespace {
+
+using lockstep::LocalSockets;
+using lockstep::Seconds;
+using lockstep::Sockets;
+using lockstep::SocketsOptions;
+using lockstep::SystemCalls;
+
+using Runners = boost::mpl::list<test::OverTcp, test::OverUnix>;
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(carries_bytes, Runner, Runners) { test::check_carries<Runner>(); }
+BOOST_AUTO_TEST_CASE_TEMPLATE(fails_together, Runner, Runners) { test::check_fails_together<Runner>(); }
+
+// ---- Systems that make life hard ----------------------------------------------------------------------------
+
+/// Moves at most 7 bytes a call.
+struct Stingy {
+    struct Clipped {
+        explicit Clipped(const msghdr& whole) : message(whole) {
+            std::size_t room = 7;
+            for (std::size_t index = 0; index < message.msg_iovlen; ++index) {
+                pieces[index] = whole.msg_iov[index];
+                pieces[index].iov_len = std::min(pieces[index].iov_len, room);
+                room -= pieces[index].iov_len;
+            }
+            message.msg_iov = pieces;
+        }
+        iovec pieces[2]{};
+        msghdr message;
+    };
+    static ssize_t send(int descriptor, const msghdr& message) noexcept {
+        return SystemCalls::send(descriptor, Clipped(message).message);
+    }
+    static ssize_t receive(int descriptor, msghdr& message) noexcept {
+        Clipped clipped(message);
+        return SystemCalls::receive(descriptor, clipped.message);
+    }
+};
+
+/// Says no, with this errno, to calls that `Refuses` picks.
+template <int Errno, class Refuses>
+struct Refusing {
+    static ssize_t send(int descriptor, const msghdr& message) noexcept {
+        return Refuses::next() ? refuse() : SystemCalls::send(descriptor, message);
+    }
+    static ssize_t receive(int descriptor, msghdr& message) noexcept {
+        return Refuses::next() ? refuse() : SystemCalls::receive(descriptor, message);
+    }
+    static ssize_t refuse() noexcept {
+        errno = Errno;
+        return -1;
+    }
+};
+struct EveryOther {
+    static bool next() noexcept {
+        static thread_local unsigned calls = 0;
+        return ++calls % 2 == 1;
+    }
+};
+struct Randomly {
+    static bool next() noexcept {
+        static thread_local lockstep::Random random(7);
+        return random() % 2 == 0;
+    }
+};
+using Interrupted = Refusing<EINTR, EveryOther>;
+using Hesitant = Refusing<EAGAIN, Randomly>;
+
+using HardRunners =
+    boost::mpl::list<test::OverSockets<LocalSockets::tcp, Stingy>, test::OverSockets<LocalSockets::unix_domain, Stingy>,
+                     test::OverSockets<LocalSockets::tcp, Interrupted>,
+                     test::OverSockets<LocalSockets::unix_domain, Hesitant>>;
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(what_the_system_does_by_halves_is_done_in_the_end, Runner, HardRunners) {
+    constexpr std::array<std::size_t, 5> sizes{0, 1, 7, 48, 4097};
+    test::check_exchange<Runner>(sizes);
+    test::check_combine<Runner>(1001);
+    test::check_order<Runner>();
+    test::check_exception<Runner>();
+}
+
+template <LocalSockets Kind>
+struct WithSmallBuffers : test::OverSockets<Kind> {
+    template <class Work>
+    static std::vector<test::Outcome> run(int world_size, const Work& work) {
+        return test::OverSockets<Kind>::run(world_size, work, Seconds{30}, 4096);
+    }
+};
+using SmallRunners = boost::mpl::list<WithSmallBuffers<LocalSockets::tcp>, WithSmallBuffers<LocalSockets::unix_domain>>;
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(messages_may_be_longer_than_all_buffers, Runner, SmallRunners) {
+    constexpr std::array<std::size_t, 1> sizes{std::size_t{1} << 20};
+    test::check_exchange<Runner>(sizes);
+}
+
+/// A layer that turns on one rank when told to.
+struct Treacherous : SystemCalls {
+    enum class Mood { honest, garbling, broken };
+    static inline thread_local Mood mood = Mood::honest;
+
+    static ssize_t send(int descriptor, const msghdr& message) noexcept {
+        if (mood == Mood::broken) {
+            errno = ENETDOWN;
+            return -1;
+        }
+        if (mood == Mood::garbling) static_cast<char*>(message.msg_iov[0].iov_base)[0] = 'X';
+        mood = Mood::honest;
+        return SystemCalls::send(descriptor, message);
+    }
+};
+using OverTreacherous = test::OverSockets<LocalSockets::unix_domain, Treacherous>;
+
+BOOST_AUTO_TEST_CASE(bytes_that_are_no_frame_are_an_error_on_all_ranks) {
+    const auto outcomes = OverTreacherous::run(3, [](auto& link) {
+        const lockstep::Call call = link.begin(test::bytes_request(8));
+        if (link.rank() == 1) Treacherous::mood = Treacherous::Mood::garbling;
+        test::go_round(link, call);
+    });
+    for (const auto& outcome : outcomes) {
+        test::check_error(outcome, lockstep::ErrorKind::transport, {"rank 1 sent bytes that are no lockstep frame"});
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_that_breaks_is_an_error_with_the_systems_reason) {
+    const auto outcomes = OverTreacherous::run(2, [](auto& link) {
+        const lockstep::Call call = link.begin(test::bytes_request(8));
+        if (link.rank() == 1) Treacherous::mood = Treacherous::Mood::broken;
+        test::go_round(link, call);
+    });
+    // Rank 1 cannot tell what it knows either: rank 0 only sees it go.
+    test::check_error(outcomes[1], lockstep::ErrorKind::peer_lost, {"rank 0 is lost", "Network is down"});
+    test::check_error(outcomes[0], lockstep::ErrorKind::peer_lost, {"rank 1"});
+}
+
+// ---- One process, many worlds -------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(a_storm_of_signals_changes_nothing) {
+    struct sigaction ignore {};
+    struct sigaction before {};
+    ignore.sa_handler = [](int) {};  // without SA_RESTART
+    ::sigaction(SIGALRM, &ignore, &before);
+    const itimerval storm{{0, 1000}, {0, 1000}};
+    ::setitimer(ITIMER_REAL, &storm, nullptr);
+    const auto well = test::OverTcp::run(2, [](Sockets& link) {
+        for (std::size_t number = 0; number < 20; ++number) {
+            const std::size_t size = std::size_t{1} << 20;
+            test::exchange_message(link, link.begin(test::bytes_request(size)), 1 - link.rank(), 1 - link.rank(),
+                                   number, size);
+        }
+    });
+    // Signals do not make time stand still either.
+    std::latch thrown(1);
+    const auto late = test::OverTcp::run(
+        2,
+        [&](Sockets& link) {
+            if (link.rank() == 1) return thrown.wait();
+            const auto outcome = test::outcome_of(
+                [&] { test::exchange_message(link, link.begin(test::bytes_request(1)), -1, 1, 0, 1); });
+            thrown.count_down();
+            link.begin({});
+        },
+        Seconds{0.1});
+    ::setitimer(ITIMER_REAL, nullptr, nullptr);
+    ::sigaction(SIGALRM, &before, nullptr);
+    test::check_all_well(well);
+    test::check_error(late[0], lockstep::ErrorKind::timeout, {"rank 0 has waited 0.1 s for rank 1"});
+}
+
+BOOST_AUTO_TEST_CASE(a_bad_rank_or_world_size_is_an_error_before_any_socket_is_opened) {
+    struct Case {
+        int rank, world_size;
+        const char* part;
+    };
+    const std::size_t descriptors = test::open_descriptors();
+    for (const Case& bad : {Case{0, 0, "world_size must be at least 1, not 0"}, Case{0, -3, "not -3"},
+                            Case{4, 4, "rank 4 is outside a world of size 4"}, Case{-1, 4, "rank -1"}}) {
+        const SocketsOptions options{.rank = bad.rank, .world_size = bad.world_size, .address = "unix:/nowhere/at/all"};
+        test::check_error(test::outcome_of([&] { Sockets link(options); }), lockstep::ErrorKind::configuration,
+                          {bad.part});
+    }
+    BOOST_TEST(test::open_descriptors() == descriptors);
+}
+
+BOOST_AUTO_TEST_CASE(a_world_of_one_opens_no_socket) {
+    const std::size_t descriptors = test::open_descriptors();
+    Sockets link({.address = "this is no address"});
+    BOOST_TEST(link.rank() == 0);
+    BOOST_TEST(link.world_size() == 1);
+    link.exchange(link.begin({}), {}, {});
+    BOOST_TEST(test::open_descriptors() == descriptors);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(every_life_of_a_world_closes_what_it_has_opened, Runner, Runners) {
+    const std::size_t descriptors = test::open_descriptors();
+    for (int life = 0; life < 50; ++life) {
+        // Some end well, some by an exception.
+        const auto outcomes = Runner::run(3, [&](Sockets& link) {
+            const lockstep::Call call = link.begin(test::bytes_request(8));
+            if (life % 5 == 0 && link.rank() == 2) throw std::runtime_error("bad row 7");
+            test::go_round(link, call);
+        });
+        if (life % 5 == 0) test::check_all_threw(outcomes, "bad row 7");
+        else test::check_all_well(outcomes);
+    }
+    BOOST_TEST(test::open_descriptors() == descriptors);
+}
+
+BOOST_AUTO_TEST_CASE(ranks_meet_over_ipv6_where_there_is_some) {
+    std::optional<lockstep::detail::Descriptor> listener;
+    const auto outcome = test::outcome_of([&] { listener = lockstep::detail::listen_at("[::1]:0", 0); });
+    if (outcome.threw) {
+        BOOST_TEST_MESSAGE("no IPv6 here: " << outcome.message);
+        return;
+    }
+    const std::string address = lockstep::detail::to_text(lockstep::detail::local_address(listener->get()));
+    BOOST_TEST(address.starts_with("[::1]:"));
+    test::check_all_well(test::on_ranks(3, [&](int rank) {
+        SocketsOptions options{.rank = rank, .world_size = 3, .address = address};
+        if (rank == 0) options.listener = listener->release();
+        Sockets link(options);
+        test::go_round(link, link.begin(test::bytes_request(8)));
+    }));
+}
+
+}  // namespace
