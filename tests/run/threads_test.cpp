@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(no_rank_takes_a_step_in_which_one_has_thrown, Shap
     for (std::size_t rank = 0; rank < 4; ++rank) {
         // The news may find a rank that has not yet heard the result of the step before.
         BOOST_TEST((taken[rank] == 1 || taken[rank] == 2));
-        BOOST_TEST(weights[rank] == after[static_cast<std::size_t>(taken[rank])]);
+        BOOST_TEST(weights[rank] == after.at(static_cast<std::size_t>(taken[rank])));
         test::check_error(afterwards[rank], lockstep::ErrorKind::remote, {"rank 1: bad row 7"});
     }
 }

@@ -84,9 +84,10 @@ struct OverThreads {
 };
 
 /// Sockets between threads of one process: the same connections as between processes, and a debugger sees both ends.
-template <lockstep::LocalSockets Kind, class System = lockstep::SystemCalls>
+template <lockstep::LocalSockets Kind, class System = lockstep::SystemCalls,
+          class Link = lockstep::BasicSockets<System>>
 struct OverSockets {
-    using link_type = lockstep::BasicSockets<System>;
+    using link_type = Link;
     static constexpr const char* name = Kind == lockstep::LocalSockets::tcp ? "tcp" : "unix";
 
     template <class Work>

@@ -51,9 +51,11 @@ LinkModel calibrate(Link& link) {
                                   best_of(10, bytes, combine_of<Sum, float>())};
     all_reduce<Tree>(link, std::span<double>(seconds), Max{});
     const auto rest = [](double more, double less) { return more > less ? (more - less) / bytes : 0.0; };
-    return {.latency = seconds[0],
+    // Of an empty message's time, half is taken for work, of sender and receiver alike, and half for the way.
+    return {.latency = seconds[0] / 2,
             .seconds_per_byte = rest(seconds[1], seconds[0]),
-            .seconds_per_byte_combined = rest(seconds[2], seconds[1])};
+            .seconds_per_byte_combined = rest(seconds[2], seconds[1]),
+            .overhead = seconds[0] / 4};
 }
 
 /// One object serves one transport: it calibrates itself in its first call, on all ranks at once.
@@ -131,7 +133,7 @@ private:
     };
 
     const Row& predict(int world_size, std::size_t bytes) {
-        const int magnitude = std::bit_width(bytes);
+        const auto magnitude = static_cast<int>(std::bit_width(bytes));
         for (const Row& row : rows_) {
             if (row.world_size == world_size && row.magnitude == magnitude) return row;
         }

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include <lockstep/collectives/all_reduce.hpp>
 #include <lockstep/collectives/fused_kernel.hpp>
 #include <lockstep/transport/board.hpp>
 

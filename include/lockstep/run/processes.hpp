@@ -92,11 +92,16 @@ public:
     }
 
     /// What went wrong first, as far as can be told: a worker that was killed, else one whose own work failed, else
-    /// one that only noticed.
+    /// one that only noticed. Workers that have not ended are named too.
     std::optional<Failure> failure() const {
         std::optional<Failure> worst;
         int rating = 3;
+        std::string hanging;
         for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
+            if (!workers_[rank].ended && workers_[rank].words.empty()) {
+                hanging += "; rank " + std::to_string(rank) + " did not end after that";
+                continue;
+            }
             const auto found = failure_of(static_cast<int>(rank), workers_[rank]);
             if (!found) continue;
             const bool own = found->rank < 0 || found->rank == static_cast<int>(rank);
@@ -106,6 +111,7 @@ public:
                 worst = found;
             }
         }
+        if (worst) worst->message += hanging;
         return worst;
     }
 
@@ -159,7 +165,6 @@ private:
             return Failure{static_cast<ErrorKind>(worker.words[1] - '0'), std::atoi(worker.words.c_str() + 2),
                            worker.words.substr(space + 1)};
         }
-        if (!worker.ended) return Failure{ErrorKind::timeout, rank, name + " did not end after another rank failed"};
         if (WIFSIGNALED(worker.status)) {
             return Failure{ErrorKind::peer_lost, rank,
                            name + " was killed by signal " + std::to_string(WTERMSIG(worker.status)) + " (" +

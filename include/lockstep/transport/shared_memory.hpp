@@ -84,7 +84,9 @@ public:
                      static_cast<std::uint64_t>(now) ^ (static_cast<std::uint64_t>(::getpid()) << 40)};
             world().nonce = where[2];
         }
-        const Call call = link.begin({.operation = Operation::broadcast, .elements = sizeof where});
+        // Not begun, so that the numbers of calls start afterwards.
+        const Call call{.request = {.operation = Operation::broadcast, .elements = sizeof where},
+                        .deadline = Deadline::after(link.options().join_timeout)};
         const auto outgoing = std::as_bytes(std::span(where));
         const auto incoming = std::as_writable_bytes(std::span(where));
         for (int peer = 1; peer < link.world_size() && rank_ == 0; ++peer) link.exchange(call, {peer, outgoing}, {});
@@ -95,6 +97,9 @@ public:
         }
         rank(rank_).process.store(::getpid());
         peers_.resize(ranks);
+        // Rank 0 stays until all have mapped its memory.
+        if (rank_ != 0) link.exchange(call, {0, {}}, {});
+        for (int peer = 1; peer < link.world_size() && rank_ == 0; ++peer) link.exchange(call, {}, {peer, {}});
     }
 
     HostWorld& world() noexcept { return *static_cast<HostWorld*>(mapping_.address()); }
@@ -201,6 +206,7 @@ public:
     explicit SharedMemoryTransport(const SocketsOptions& options) : sockets_(options) {
         try {
             memory_ = std::make_shared<detail::HostMemory>(sockets_);
+            before_ = sockets_.traffic();
         } catch (...) {
             sockets_.fail(current_failure(options.rank));
             throw;
@@ -209,7 +215,11 @@ public:
 
     int rank() const noexcept { return sockets_.rank(); }
     int world_size() const noexcept { return sockets_.world_size(); }
-    Traffic traffic() const noexcept { return sockets_.traffic(); }
+    /// What went over the sockets: the fused kernel sends nothing.
+    Traffic traffic() const noexcept {
+        const Traffic all = sockets_.traffic();
+        return {all.messages - before_.messages, all.bytes - before_.bytes};
+    }
 
     Call begin(const Request& request) {
         if (memory_->failed()) raise_failure();
@@ -272,6 +282,7 @@ public:
 
 private:
     Sockets sockets_;
+    Traffic before_;
     std::shared_ptr<detail::HostMemory> memory_;
 };
 

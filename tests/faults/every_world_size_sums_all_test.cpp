@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// Trial B16: a world size that is no power of two.
+#include <lockstep/collectives/all_reduce.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <boost/test/unit_test.hpp>
+
+#include <lockstep/collectives/broadcast.hpp>
+
+#include "support/conformance/reducer.hpp"
+#include "support/world.hpp"
+
+namespace {
+
+using namespace lockstep;
+
+/// Rank r brings 2^r: a rank that is missing or counted twice shows as a bit.
+template <class Scalar, class Link>
+std::vector<Scalar> powers(const Link& link) {
+    return std::vector<Scalar>(19, static_cast<Scalar>(1 << link.rank()));
+}
+template <class Scalar>
+std::vector<Scalar> all_bits(int world) {
+    return std::vector<Scalar>(19, static_cast<Scalar>((1 << world) - 1));
+}
+
+template <class Strategy, class Scalar, class Link>
+void expect_all_bits(Link& link) {
+    auto values = powers<Scalar>(link);
+    all_reduce<Strategy>(link, std::span(values));
+    test::expect(values == all_bits<Scalar>(link.world_size()), Strategy::name);
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(every_rank_is_in_every_sum_once, Runner, test::Transports) {
+    for (int world = 2; world <= 8; ++world) {
+        test::check_all_well(Runner::run(world, [](auto& link) {
+            test::for_each_reducer([&]<class Strategy>() {
+                expect_all_bits<Strategy, float>(link);
+                expect_all_bits<Strategy, std::int32_t>(link);
+            });
+        }));
+    }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(means_are_right, Runner, test::Transports) {
+    const double means[] = {1.5, 7.0 / 3, 3.75, 6.2, 10.5, 127.0 / 7, 31.875};
+    for (int world = 2; world <= 8; ++world) {
+        test::check_all_well(Runner::run(world, [&](auto& link) {
+            test::for_each_reducer([&]<class Strategy>() {
+                auto values = powers<float>(link);
+                all_reduce<Strategy>(link, std::span(values), Sum{}, [&](std::span<float> piece, std::size_t) {
+                    for (float& value : piece) value /= static_cast<float>(world);
+                });
+                const double mean = means[world - 2];
+                for (const float value : values) {
+                    test::expect(std::abs(static_cast<double>(value) - mean) <= 1e-6 * mean, Strategy::name);
+                }
+            });
+        }));
+    }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(any_rank_can_be_the_root, Runner, test::Transports) {
+    for (int world = 2; world <= 8; ++world) {
+        test::check_all_well(Runner::run(world, [&](auto& link) {
+            const auto check = [&]<class Shape>() {
+                for (int root = 0; root < world; ++root) {
+                    const std::string where = "root " + std::to_string(root) + " of " + std::to_string(world);
+                    auto values = powers<float>(link);
+                    broadcast<Shape>(link, std::span(values), root);
+                    test::expect(values == std::vector<float>(19, static_cast<float>(1 << root)), where);
+                    auto sums = powers<float>(link);
+                    reduce_to<Shape>(link, std::span(sums), root);
+                    test::expect(link.rank() != root || sums == all_bits<float>(world), where);
+                }
+            };
+            check.template operator()<Tree>();
+            check.template operator()<Naive>();
+        }));
+    }
+}
+
+}  // namespace

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+#include <lockstep/run/environment.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <lockstep/collectives/all_reduce.hpp>
+#include <lockstep/storage/shared_memory.hpp>
+#include <lockstep/topology/ring.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include "support/descriptors.hpp"
+#include "support/messages.hpp"
+#include "support/tmpdir.hpp"
+
+namespace {
+
+using lockstep::ErrorKind;
+using lockstep::LaunchEnvironment;
+using lockstep::Seconds;
+using lockstep::Sockets;
+
+/// The four variables; null for one that is not set.
+struct Variables {
+    const char* rank;
+    const char* world_size;
+    const char* address;
+    const char* port;
+
+    void set() const {
+        const auto put = [](const char* name, const char* value) {
+            if (value != nullptr) ::setenv(name, value, 1);
+            else ::unsetenv(name);
+        };
+        put("RANK", rank);
+        put("WORLD_SIZE", world_size);
+        put("MASTER_ADDR", address);
+        put("MASTER_PORT", port);
+    }
+};
+
+LaunchEnvironment read(const Variables& variables) {
+    variables.set();
+    return LaunchEnvironment::from_env();
+}
+
+struct NothingSet {
+    NothingSet() { Variables{nullptr, nullptr, nullptr, nullptr}.set(); }
+    ~NothingSet() { Variables{nullptr, nullptr, nullptr, nullptr}.set(); }
+};
+
+BOOST_FIXTURE_TEST_SUITE(environment, NothingSet)
+
+BOOST_AUTO_TEST_CASE(a_rank_or_a_world_size_says_that_we_were_launched) {
+    BOOST_TEST(!LaunchEnvironment::present());
+    Variables{"0", nullptr, nullptr, nullptr}.set();
+    BOOST_TEST(LaunchEnvironment::present());
+    Variables{nullptr, "1", nullptr, nullptr}.set();
+    BOOST_TEST(LaunchEnvironment::present());
+    // Others have these set for reasons of their own.
+    Variables{nullptr, nullptr, "127.0.0.1", "29500"}.set();
+    BOOST_TEST(!LaunchEnvironment::present());
+}
+
+BOOST_AUTO_TEST_CASE(good_values_are_taken) {
+    struct Case {
+        Variables variables;
+        int rank, world_size;
+        const char* address;
+    };
+    for (const Case& good : {Case{{"3", "4", "10.0.0.1", "29500"}, 3, 4, "10.0.0.1:29500"},
+                             Case{{"0", "1", "localhost", "1"}, 0, 1, "localhost:1"},
+                             Case{{"007", "1000000", "node-1.cluster", "65535"}, 7, 1'000'000, "node-1.cluster:65535"},
+                             Case{{"1", "2", "::1", "29500"}, 1, 2, "[::1]:29500"},
+                             Case{{"1", "2", "fe80::1%eth0", "29500"}, 1, 2, "[fe80::1%eth0]:29500"},
+                             Case{{"1", "2", "[::1]", "29500"}, 1, 2, "[::1]:29500"},
+                             Case{{"1", "2", "unix:/tmp/job", nullptr}, 1, 2, "unix:/tmp/job"},
+                             Case{{"1", "2", "unix:/tmp/job", "none"}, 1, 2, "unix:/tmp/job"}}) {
+        const LaunchEnvironment found = read(good.variables);
+        BOOST_TEST(found.rank == good.rank);
+        BOOST_TEST(found.world_size == good.world_size);
+        BOOST_TEST(found.address == good.address);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(bad_values_are_errors_that_name_the_variable_and_the_value) {
+    struct Case {
+        Variables variables;
+        const char* part;
+    };
+    const char* const here = "127.0.0.1";
+    const std::size_t descriptors = test::open_descriptors();
+    for (const Case& bad : {Case{{"0", "4", here, "66660"}, "MASTER_PORT=\"66660\""},
+                            Case{{"0", "4", here, "29500abc"}, "\"29500abc\""},
+                            Case{{"0", "4", here, ""}, "MASTER_PORT=\"\""},
+                            Case{{"0", "4", here, "-1"}, "MASTER_PORT=\"-1\""},
+                            Case{{"0", "4", here, "0"}, "MASTER_PORT=\"0\""},
+                            Case{{"0", "4", here, " 80"}, "MASTER_PORT=\" 80\""},
+                            Case{{"0", "4", here, nullptr}, "MASTER_PORT is not set"},
+                            Case{{"0", "0", here, "29500"}, "WORLD_SIZE=\"0\""},
+                            Case{{"0", "4x", here, "29500"}, "WORLD_SIZE=\"4x\""},
+                            Case{{"0", "99999999999", here, "29500"}, "WORLD_SIZE=\"99999999999\""},
+                            Case{{"0", "-4", here, "29500"}, "WORLD_SIZE=\"-4\""},
+                            Case{{"0", "", here, "29500"}, "WORLD_SIZE=\"\""},
+                            Case{{"0", nullptr, here, "29500"}, "WORLD_SIZE is not set"},
+                            Case{{"-1", "4", here, "29500"}, "RANK=\"-1\""},
+                            Case{{"1.5", "4", here, "29500"}, "RANK=\"1.5\""},
+                            Case{{"", "4", here, "29500"}, "RANK=\"\""},
+                            Case{{nullptr, "4", here, "29500"}, "RANK is not set"},
+                            Case{{"4", "4", here, "29500"}, "RANK=4 is not less than WORLD_SIZE=4"},
+                            Case{{"0", "4", nullptr, "29500"}, "MASTER_ADDR is not set"},
+                            Case{{"0", "4", "", "29500"}, "MASTER_ADDR is empty"}}) {
+        test::check_error(test::outcome_of([&] { read(bad.variables); }), ErrorKind::configuration, {bad.part});
+    }
+    BOOST_TEST(test::open_descriptors() == descriptors);
+}
+
+BOOST_AUTO_TEST_CASE(a_world_of_one_meets_nobody) {
+    int runs = 0;
+    read({"0", "1", "no-such-host.invalid", "29500"}).run([&](Sockets& link) {
+        BOOST_TEST(link.world_size() == 1);
+        ++runs;
+    });
+    BOOST_TEST(runs == 1);
+}
+
+// ---- Jobs of several processes ------------------------------------------------------------------------------
+
+/// What the error of each process says, started with these variables; nothing for one that ended well.
+template <class Work>
+std::vector<std::string> run_job(const std::vector<Variables>& job, const Work& work) {
+    constexpr std::size_t room = 1000;
+    lockstep::SharedMemory::buffer<char> texts(job.size() * room);
+    std::vector<pid_t> children;
+    for (std::size_t index = 0; index < job.size(); ++index) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            const auto outcome = test::outcome_of([&] {
+                const lockstep::SocketsOptions options{.timeout = Seconds{5}, .join_timeout = Seconds{1.5}};
+                read(job[index]).run(work, options);
+            });
+            std::strncpy(texts.data() + index * room, outcome.message.c_str(), room - 1);
+            ::_exit(0);
+        }
+        children.push_back(child);
+    }
+    for (const pid_t child : children) ::waitpid(child, nullptr, 0);
+    std::vector<std::string> results;
+    for (std::size_t index = 0; index < job.size(); ++index) results.emplace_back(texts.data() + index * room);
+    return results;
+}
+
+void sum_up(Sockets& link) {
+    const int world = link.world_size();
+    std::vector<float> values(100, static_cast<float>(1 << link.rank()));
+    lockstep::all_reduce<lockstep::Ring>(link, std::span(values));
+    test::expect(values == std::vector<float>(100, static_cast<float>((1 << world) - 1)), "sum");
+}
+
+/// A place to meet, by both kinds of address.
+struct Places {
+    Places() {
+        const std::string text = lockstep::detail::to_text(
+            lockstep::detail::local_address(lockstep::detail::listen_at("127.0.0.1:0", 0).get()));
+        port = text.substr(text.rfind(':') + 1);
+    }
+    template <class Body>
+    void for_each(const Body& body) const {
+        body("127.0.0.1", port.c_str());
+        const test::OwnTmpdir tmpdir;
+        const std::string name = "unix:" + tmpdir.path() + "/socket";
+        body(name.c_str(), nullptr);
+        for (const char* const suffix : {"", ".1", ".2", ".3"}) lockstep::detail::remove_name(name + suffix);
+    }
+    std::string port;
+};
+
+BOOST_AUTO_TEST_CASE(processes_with_right_variables_are_a_world) {
+    Places().for_each([](const char* address, const char* port) {
+        const auto texts =
+            run_job({{"2", "3", address, port}, {"0", "3", address, port}, {"1", "3", address, port}}, sum_up);
+        for (const std::string& text : texts) BOOST_TEST(text == "");
+    });
+}
+
+BOOST_AUTO_TEST_CASE(what_one_process_throws_ends_the_work_of_all) {
+    Places().for_each([](const char* address, const char* port) {
+        const auto texts = run_job({{"0", "2", address, port}, {"1", "2", address, port}}, [](Sockets& link) {
+            if (link.rank() == 1) throw std::runtime_error("bad row 7");
+            sum_up(link);
+        });
+        BOOST_TEST(texts[0] == "rank 1: bad row 7");
+        BOOST_TEST(texts[1] == "bad row 7");
+    });
+}
+
+bool any_says(const std::vector<std::string>& texts, const std::string& part) {
+    return std::any_of(texts.begin(), texts.end(),
+                       [&](const std::string& text) { return text.find(part) != std::string::npos; });
+}
+
+BOOST_AUTO_TEST_CASE(ranks_claimed_twice_are_an_error_in_every_process) {
+    // As when ranks within a node are taken for ranks of the whole job.
+    Places().for_each([](const char* address, const char* port) {
+        const auto texts = run_job({{"0", "4", address, port},
+                                    {"1", "4", address, port},
+                                    {"0", "4", address, port},
+                                    {"1", "4", address, port}},
+                                   sum_up);
+        for (const std::string& text : texts) BOOST_TEST(text != "");
+        BOOST_TEST(any_says(texts, "claimed twice"),
+                   texts[0] << " / " << texts[1] << " / " << texts[2] << " / " << texts[3]);
+    });
+}
+
+BOOST_AUTO_TEST_CASE(another_world_size_in_one_process_is_an_error_in_every_process) {
+    Places().for_each([](const char* address, const char* port) {
+        const auto texts = run_job({{"0", "4", address, port},
+                                    {"1", "4", address, port},
+                                    {"2", "3", address, port},
+                                    {"3", "4", address, port}},
+                                   sum_up);
+        for (const std::string& text : texts) BOOST_TEST(text != "");
+        for (const std::size_t told : {0U, 2U}) {
+            BOOST_TEST(texts[told] == "rank 0 expects a world of 4 ranks, rank 2 says 3");
+        }
+    });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
