@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Trains on real handwritten digits with any number of workers, any topology, over threads or sockets: `--help`.
 #include <array>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <getopt.h>
 
 #include <lockstep/lockstep.hpp>
+
+#include "flags.hpp"
 
 using namespace lockstep;
 
@@ -53,24 +53,6 @@ With RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set it is one worker of that 
   RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 digits
 )";
 
-/// @throws ConfigurationError naming the flag and the value
-int number(const std::string& flag, std::string_view text, int low, int high) {
-    int value = 0;
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (code != std::errc{} || end != text.data() + text.size() || value < low || value > high) {
-        throw ConfigurationError(flag + " \"" + std::string(text) + "\" is not a whole number from " +
-                                 std::to_string(low) + " to " + std::to_string(high));
-    }
-    return value;
-}
-
-std::string word(const std::string& flag, const std::string& text, const std::array<std::string, 3>& known) {
-    for (const std::string& each : known) {
-        if (text == each) return text;
-    }
-    throw ConfigurationError(flag + " \"" + text + "\" is none of " + known[0] + ", " + known[1] + ", " + known[2]);
-}
-
 Settings settings_from(int count, char** arguments) {
     enum Flag { workers, reducer, transport, storage, epochs, batch, seed, data, show_help };
     constexpr std::array<option, 10> flags{{{"workers", required_argument, nullptr, workers},
@@ -84,13 +66,10 @@ Settings settings_from(int count, char** arguments) {
                                             {"help", no_argument, nullptr, show_help},
                                             {}}};
     Settings settings;
-    ::opterr = 0;  // We report errors ourselves.
-    for (;;) {
-        const int at = ::optind;
-        const int found = ::getopt_long(count, arguments, ":", flags.data(), nullptr);
-        if (found == -1) break;
-        const std::string text = ::optarg != nullptr ? ::optarg : "";
-        switch (found) {
+    example::each_flag(count, arguments, flags.data(), [&settings](int flag, const std::string& text) {
+        using example::number;
+        using example::word;
+        switch (flag) {
             case workers:
                 settings.workers = number("--workers", text, 1, 64);
                 settings.workers_given = true;
@@ -105,14 +84,9 @@ Settings settings_from(int count, char** arguments) {
             case batch: settings.batch = number("--batch", text, 1, 100'000); break;
             case seed: settings.seed = number("--seed", text, 0, 2'147'483'647); break;
             case data: settings.data = text; break;
-            case show_help: std::fputs(help, stdout); std::exit(0);
-            case ':': throw ConfigurationError(std::string(arguments[at]) + " needs a value; see --help");
-            default: throw ConfigurationError(std::string(arguments[at]) + " is no flag of this program; see --help");
+            default: std::fputs(help, stdout); std::exit(0);
         }
-    }
-    if (::optind < count) {
-        throw ConfigurationError(std::string(arguments[::optind]) + " is no flag of this program; see --help");
-    }
+    });
     return settings;
 }
 

@@ -100,9 +100,13 @@ BOOST_AUTO_TEST_CASE(what_is_kept_is_added_at_the_end) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(pipelining_pays_for_long_messages_only) {
-    BOOST_TEST(seconds<Pipelined<Tree>>(16, loggp, 10'000'000) < seconds<Tree>(16, loggp, 10'000'000));
-    BOOST_TEST(seconds<Pipelined<Tree>>(16, loggp, 10) > seconds<Tree>(16, loggp, 10));
+BOOST_AUTO_TEST_CASE(pipelining_hides_additions_and_costs_messages) {
+    using Pieces = Pipelined<Tree>;
+    BOOST_TEST(seconds<Pieces>(16, loggp, 10'000'000) < seconds<Tree>(16, loggp, 10'000'000));
+    BOOST_TEST(seconds<Pieces>(16, loggp, 10) > seconds<Tree>(16, loggp, 10));
+    // As many bytes as before pass rank 0's link, one piece after the other.
+    constexpr LinkModel bytes_only{.seconds_per_byte = 1e-9};
+    CHECK_CLOSE(seconds<Pieces>(16, bytes_only), seconds<Tree>(16, bytes_only));
 }
 
 BOOST_AUTO_TEST_CASE(totals_and_finish_times) {

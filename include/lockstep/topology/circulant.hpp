@@ -6,7 +6,8 @@
 ///       in reverse. Order of addition: fixed for each chunk, different between chunks.
 /// Cost: 2 ceil(lg W) rounds; 2n(W-1)/W bytes sent by every rank, the least that any all-reduce can do. Where a run of
 ///       chunks passes the end of the buffer it goes as two messages.
-/// Choose it when: W is large and no power of two, or messages are neither short nor long.
+///       Such a round takes longer than its bytes: long messages take up to 1.75 times as long as Ring's.
+/// Choose it when: W is large and no power of two, and messages are not so long that only bytes count.
 /// Source: Traeff, "Optimal, non-pipelined reduce-scatter and allreduce algorithms", arXiv 2410.14234, 2024.
 #pragma once
 

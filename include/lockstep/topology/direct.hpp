@@ -3,8 +3,8 @@
 /// Topology Direct: everybody sends everybody's chunk straight to its owner, who adds them all in rank order.
 /// Idea: rank r owns chunk r. All contributions to it are kept until the last has come, then added as 0 + 1 + 2 + ...,
 ///       whoever came first: the same bits as Naive, from a topology that uses all links.
-/// Cost: 2(W-1) messages, none of which waits for another; 2n(W-1)/W bytes sent by every rank, the least that any
-///       all-reduce can do; scratch memory of n(W-1)/W bytes.
+/// Cost: 2(W-1) messages, which pass through nobody's hands on the way; 2n(W-1)/W bytes sent by every rank, the least
+///       that any all-reduce can do; scratch memory of n(W-1)/W bytes.
 /// Choose it when: W is small (to about 16), or the order of addition must be that of the ranks.
 #pragma once
 

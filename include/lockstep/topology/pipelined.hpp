@@ -3,8 +3,9 @@
 /// Topology Pipelined<Shape, Pieces>: another topology, run for one piece of the buffer after the other.
 /// Idea: while a rank hands one piece on, it receives the next; all levels of a tree are then busy at once. A step that
 ///       only sends and a following one that only receives become one that does both.
-/// Cost: Pieces times as many messages; time of the bytes divided by the number of levels that now work at once.
-/// Choose it when: Tree's rounds suit you but messages are long.
+/// Cost: Pieces times as many messages. What is gained is the time in which a rank only waited or only added; the busiest
+///       rank still moves as many bytes (with Tree: n ceil(lg W) through rank 0).
+/// Choose it when: a topology's rounds follow one another along a path, as in a chain, and messages are long.
 #pragma once
 
 #include <lockstep/core/concepts.hpp>

@@ -50,7 +50,7 @@ public:
         std::span<const std::byte> bytes;
     };
 
-    struct alignas(64) Rank {
+    struct alignas(128) Rank {
         Doorbell bell;
         std::atomic<bool> left{false};
         std::uint64_t calls = 0;
