@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <lockstep/lockstep.hpp>
+#include <lockstep/topology/verify.hpp>
 
 using namespace lockstep;
 

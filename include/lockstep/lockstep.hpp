@@ -36,7 +36,6 @@
 #include <lockstep/topology/naive.hpp>
 #include <lockstep/topology/ring.hpp>
 #include <lockstep/topology/tree.hpp>
-#include <lockstep/topology/verify.hpp>
 
 #include <lockstep/transport/sockets.hpp>
 #include <lockstep/transport/solo.hpp>

@@ -66,8 +66,9 @@ inline void append(std::vector<std::byte>& bytes, std::uint64_t value, int count
     put(bytes.data() + bytes.size() - count, value, count);
 }
 inline void append(std::vector<std::byte>& bytes, std::string_view text) {
-    const auto letters = std::as_bytes(std::span(text));
-    bytes.insert(bytes.end(), letters.begin(), letters.end());
+    const std::size_t size = bytes.size();
+    bytes.resize(size + text.size());
+    if (!text.empty()) std::memcpy(bytes.data() + size, text.data(), text.size());
 }
 inline std::string text_of(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -110,8 +111,9 @@ inline std::optional<Header> decode(const HeaderBytes& bytes) noexcept {
 /// A whole control message, ready to be written.
 inline std::vector<std::byte> control_frame(FrameKind kind, std::span<const std::byte> payload) {
     const HeaderBytes header = encode(Header{.kind = kind, .bytes = payload.size()});
-    std::vector<std::byte> bytes(header.begin(), header.end());
-    bytes.insert(bytes.end(), payload.begin(), payload.end());
+    std::vector<std::byte> bytes(header.size() + payload.size());
+    std::memcpy(bytes.data(), header.data(), header.size());
+    if (!payload.empty()) std::memcpy(bytes.data() + header.size(), payload.data(), payload.size());
     return bytes;
 }
 
