@@ -89,10 +89,11 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_first_half_finishes_the_owners_pieces, Runner,
                 for (int chunk = 0; chunk < chunks; ++chunk) {
                     if (!Strategy::owns(link.rank(), world, chunk)) continue;
                     const Shard piece = shard_of(length, chunk, chunks);
-                    for (std::size_t index = piece.begin; index < piece.end(); ++index) {
-                        test::expect(values.span()[index] == static_cast<float>(test::reduced<Max>(world, index)),
-                                     Strategy::name);
-                    }
+                    const auto finished = [&](std::size_t index) {
+                        const int expected = test::reduced<Max>(world, piece.begin + index);
+                        return values.span()[piece.begin + index] == static_cast<float>(expected);
+                    };
+                    test::expect_each(piece.size, finished, Strategy::name);
                 }
             });
         }));
@@ -115,9 +116,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_second_half_hands_out_the_owners_pieces, Runne
                     }
                 }
                 distribute<Strategy>(link, std::span(values));
-                for (std::size_t index = 0; index < length; ++index) {
-                    test::expect(values[index] == static_cast<int>(index), Strategy::name);
-                }
+                const auto right = [&](std::size_t index) { return values[index] == static_cast<int>(index); };
+                test::expect_each(length, right, Strategy::name);
             });
         }));
     }

@@ -38,9 +38,8 @@ void expect_broadcast(Link& link, std::size_t length, int root) {
     };
     for (std::size_t index = 0; index < length; ++index) values.span()[index] = from(link.rank(), index);
     broadcast<Shape>(link, values.span(), root);
-    for (std::size_t index = 0; index < length; ++index) {
-        test::expect(values.span()[index] == from(root, index), "root " + std::to_string(root));
-    }
+    const auto right = [&](std::size_t index) { return values.span()[index] == from(root, index); };
+    test::expect_each(length, right, "root " + std::to_string(root));
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(everyone_gets_what_any_root_has, Runner, test::Transports) {
@@ -87,10 +86,10 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_sum_of_all_comes_to_any_root, Runner, test::Tr
                             test::fill<Operator>(values.span(), link.rank(), world);
                             reduce_to<Shape>(link, values.span(), root, operation);
                             if (link.rank() != root) return;
-                            for (std::size_t index = 0; index < length; ++index) {
-                                test::expect(values.span()[index] == test::reduced<Operator>(world, index),
-                                             "root " + std::to_string(root));
-                            }
+                            const auto right = [&](std::size_t index) {
+                                return values.span()[index] == test::reduced<Operator>(world, index);
+                            };
+                            test::expect_each(length, right, "root " + std::to_string(root));
                         };
                         check(Sum{});
                         check(Min{});

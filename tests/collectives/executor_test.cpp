@@ -164,11 +164,11 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(chunks_that_are_sent_and_received_at_once_are_sent
                     values[index] = static_cast<float>(link.rank() + 1) + static_cast<float>(index % 100);
                 }
                 executor.all_reduce(link, std::span(values));
-                for (std::size_t index = 0; index < length; ++index) {
-                    const auto expected = static_cast<std::size_t>(world * (world + 1) / 2) +
-                                          static_cast<std::size_t>(world) * (index % 100);
-                    test::expect(values[index] == static_cast<float>(expected), "element " + std::to_string(index));
-                }
+                const auto right = [&](std::size_t index) {
+                    const int expected = world * (world + 1) / 2 + world * static_cast<int>(index % 100);
+                    return values[index] == static_cast<float>(expected);
+                };
+                test::expect_each(length, right, "sums");
             }
         }));
     }
@@ -177,16 +177,16 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(chunks_that_are_sent_and_received_at_once_are_sent
 BOOST_AUTO_TEST_CASE_TEMPLATE(chunks_that_overlap_in_part_are_sent_as_they_were, Runner, test::Transports) {
     for (const int world : test::worlds) {
         for (const std::size_t length : {std::size_t{0}, std::size_t{2}, std::size_t{10}, std::size_t{100'000}}) {
-            test::check_all_well(Runner::run(world, [&](auto& link) {
+            test::check_all_well(Runner::run(world, [&, length](auto& link) {
                 std::vector<std::int64_t> values(length);
                 for (std::size_t index = 0; index < length; ++index) {
                     values[index] = static_cast<std::int64_t>(index) * (link.rank() + 1);
                 }
                 Executor<Staggered>().all_reduce(link, std::span(values));
-                for (std::size_t index = 0; index < length; ++index) {
-                    test::expect(values[index] == static_cast<std::int64_t>(index) * world * (world + 1) / 2,
-                                 "element " + std::to_string(index));
-                }
+                const auto right = [&](std::size_t index) {
+                    return values[index] == static_cast<std::int64_t>(index) * world * (world + 1) / 2;
+                };
+                test::expect_each(length, right, "sums");
             }));
         }
     }
@@ -226,8 +226,7 @@ auto pieces_of(int world, std::size_t length) {
 
 BOOST_AUTO_TEST_CASE(an_action_sees_each_piece_of_its_rank_once) {
     auto one = pieces_of<Staggered>(3, 10);
-    BOOST_TEST((one[0] == std::vector<Shard>{{0, 10}}), "neighbouring chunks are one piece");
-    BOOST_TEST((one[1].empty() && one[2].empty()));
+    BOOST_TEST((one[0] == std::vector<Shard>{{0, 10}} && one[1].empty() && one[2].empty()), "neighbours are one piece");
     auto two = pieces_of<TwoRings>(2, 10);
     BOOST_TEST((two[0] == std::vector<Shard>{{0, 3}, {6, 2}}));
     BOOST_TEST((two[1] == std::vector<Shard>{{3, 3}, {8, 2}}));
@@ -238,7 +237,6 @@ BOOST_AUTO_TEST_CASE(an_action_sees_each_piece_of_its_rank_once) {
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(one_executor_serves_transports_of_any_size, Runner, test::Transports) {
-    // Its memory of one world must not leak into the next.
     std::vector<Executor<Ring>> executors(4);
     for (const int world : {4, 2, 3, 1, 4}) {
         test::check_all_well(Runner::run(world, [&](auto& link) {

@@ -34,11 +34,10 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(every_length_and_address_sums_and_averages, Runner
                     all_reduce<Strategy>(link, values.span(), Sum{}, [&](std::span<float> piece, std::size_t) {
                         for (float& value : piece) value /= averages ? 4.0F : 1.0F;
                     });
-                    for (std::size_t index = 0; index < length; ++index) {
-                        const float expected = (averages ? 2.5F : 10.0F) * static_cast<float>(index + 1);
-                        test::expect(values.span()[index] == expected,
-                                     Strategy::name + std::string(", length ") + std::to_string(length));
-                    }
+                    const auto right = [&](std::size_t index) {
+                        return values.span()[index] == (averages ? 2.5F : 10.0F) * static_cast<float>(index + 1);
+                    };
+                    test::expect_each(length, right, Strategy::name);
                 }
             }
         });

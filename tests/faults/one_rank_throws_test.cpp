@@ -103,7 +103,8 @@ void train(Link& link, Place place, bool throws) {
             replica.backward(batch);
         } catch (...) {
             if (hex_digest<float>(replica.model().parameters()) != before) throw std::logic_error("weights changed");
-            if (step != 3) throw std::logic_error("failed in step " + std::to_string(step));
+            // Another rank may still be in the step before, whose last messages the failure has overtaken.
+            if (step < 2 || step > 3) throw std::logic_error("failed in step " + std::to_string(step));
             throw;
         }
         optimizer.step(replica.model());

@@ -69,9 +69,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(every_byte_arrives_seven_at_a_time, Runner, Runner
             bytes[index] = static_cast<std::uint8_t>(index % 251);
         }
         broadcast(link, std::span(bytes), 1);
-        for (std::size_t index = 0; index < length; ++index) {
-            test::expect(bytes[index] == index % 251, "byte " + std::to_string(index));
-        }
+        test::expect_each(
+            length, [&](std::size_t index) { return bytes[index] == index % 251; }, "bytes");
     }));
 }
 

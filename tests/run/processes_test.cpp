@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
-#include <cstdlib>
 #include <span>
 #include <stdexcept>
 #include <string>

@@ -2,6 +2,7 @@
 #include <lockstep/run/progress.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdio>
 #include <string>
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include <lockstep/transport/sockets.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <latch>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include <sys/resource.h>
 #include <sys/time.h>
 
 #include <lockstep/core/random.hpp>

@@ -118,19 +118,38 @@ public:
     /// One half of a call that the caller has begun, with ranks renumbered so that `root` plays the part of rank 0.
     template <class Scalar, Transport Link>
     void run_half(Link& link, const Call& call, std::span<Scalar> buffer, Half half, Combine combine, int root = 0) {
+        run_bytes(link, call, std::as_writable_bytes(buffer), half, combine, root);
+    }
+
+    /// Numbers a call on the transport; every rank must begin the same one.
+    template <class Scalar, Transport Link>
+    static Call begin(Link& link, Operation operation, Reduction reduction, std::size_t elements, int root = 0) {
+        return link.begin(
+            {operation, reduction, element_type_of<Scalar>, root, short_name(Shape::name), std::uint64_t{elements}});
+    }
+
+private:
+    /// The same for elements of any type: compiled once for each transport.
+    template <class Link>
+    void run_bytes(Link& link, const Call& call, std::span<std::byte> buffer, Half half, Combine combine, int root) {
+        const std::size_t element_bytes = size_of(call.request.type);
+        const std::size_t elements = buffer.size() / element_bytes;
+        const auto bytes_of = [&](const Shard& range) {
+            return buffer.subspan(range.begin * element_bytes, range.size * element_bytes);
+        };
         const int world_size = link.world_size();
         const int chunks = Shape::chunks(world_size);
         const int place = (link.rank() - root + world_size) % world_size;
         kept_.clear();
         for (const Step& step : schedule(half, place, world_size)) {
-            const Shard sent = elements_of(step.send, buffer.size(), chunks);
-            const Shard received = elements_of(step.receive, buffer.size(), chunks);
-            const std::span<std::byte> target = std::as_writable_bytes(buffer.subspan(received.begin, received.size));
+            const Shard sent = elements_of(step.send, elements, chunks);
+            const Shard received = elements_of(step.receive, elements, chunks);
+            const std::span<std::byte> target = bytes_of(received);
             if (step.fold == Fold::add_kept) {
                 kept_.add_to(target, step.receive.first_chunk, place, combine);
                 continue;
             }
-            std::span<const std::byte> outgoing = std::as_bytes(buffer.subspan(sent.begin, sent.size));
+            std::span<const std::byte> outgoing = bytes_of(sent);
             const bool keeps = step.fold == Fold::keep && step.receive.any();
             if (!keeps && sent.begin < received.end() && received.begin < sent.end()) {
                 // What is sent is what was there at first, though the arriving bytes fall into the same place.
@@ -144,14 +163,6 @@ public:
         }
     }
 
-    /// Numbers a call on the transport; every rank must begin the same one.
-    template <class Scalar, Transport Link>
-    static Call begin(Link& link, Operation operation, Reduction reduction, std::size_t elements, int root = 0) {
-        return link.begin(
-            {operation, reduction, element_type_of<Scalar>, root, short_name(Shape::name), std::uint64_t{elements}});
-    }
-
-private:
     static int peer(const Transfer& transfer, int root, int world_size) {
         return transfer.any() ? (transfer.peer + root) % world_size : -1;
     }

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <limits>
 #include <span>
 #include <string>
@@ -19,11 +18,11 @@
 
 #include <lockstep/collectives/all_reduce.hpp>
 #include <lockstep/collectives/barrier.hpp>
-#include <lockstep/storage/aligned.hpp>
 #include <lockstep/topology/naive.hpp>
 #include <lockstep/topology/ring.hpp>
 #include <lockstep/topology/tree.hpp>
 
+#include "support/values.hpp"
 #include "support/world.hpp"
 
 namespace test {
@@ -38,43 +37,6 @@ void for_each_reducer(const Visit& visit) {
 
 /// None, fewer than any world, one that no world divides, and enough for every loop of the kernels.
 inline constexpr std::array<std::size_t, 9> lengths{0, 1, 2, 3, 4, 5, 7, 64, 1023};
-
-/// `length` elements that begin `past` elements after a 32-byte boundary.
-template <class Scalar>
-class Values {
-public:
-    explicit Values(std::size_t length, std::size_t past = 0) : past_(past), buffer_(length + past) {
-        static_assert(lockstep::Aligned::alignment % 32 == 0);
-    }
-    std::span<Scalar> span() { return std::span<Scalar>(buffer_.data(), buffer_.size()).subspan(past_); }
-
-private:
-    std::size_t past_;
-    lockstep::Aligned::buffer<Scalar> buffer_;
-};
-
-/// One slot a rank: each rank writes its own, the main thread reads them after the run.
-template <class Value>
-class PerRank {
-public:
-    explicit PerRank(int world) : slots_(static_cast<std::size_t>(world)) {}
-    Value& operator[](int rank) { return slots_[static_cast<std::size_t>(rank)]; }
-    auto begin() const { return slots_.begin(); }
-    auto end() const { return slots_.end(); }
-    /// Does every rank hold `value`?
-    bool all_are(const Value& value) const {
-        return std::all_of(begin(), end(), [&](const Value& slot) { return slot == value; });
-    }
-
-private:
-    std::deque<Value> slots_;  // Of bools, too, each has a place of its own.
-};
-
-inline std::vector<std::uint32_t> bits_of(std::span<const float> values) {
-    std::vector<std::uint32_t> bits;
-    for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
-    return bits;
-}
 
 /// What `rank` brings as element `index`: whole numbers of either sign, so small that any order of addition is exact.
 /// For Min and Max each rank has the extreme elements in other places.
@@ -101,35 +63,83 @@ void fill(std::span<Scalar> values, int rank, int world) {
     }
 }
 
+template <class Link, class Scalar, class Operator>
+struct ReductionOf {
+    void (*run)(Link&, std::span<Scalar>);
+};
+template <class Link, class Operator>
+struct ReductionsBy : ReductionOf<Link, float, Operator>,
+                      ReductionOf<Link, double, Operator>,
+                      ReductionOf<Link, std::int32_t, Operator>,
+                      ReductionOf<Link, std::int64_t, Operator> {};
+
+/// A reducer behind function pointers: the laws are compiled once for each transport, not for each reducer too.
+template <class Link>
+struct AnyReducer : ReductionsBy<Link, lockstep::Sum>,
+                    ReductionsBy<Link, lockstep::Min>,
+                    ReductionsBy<Link, lockstep::Max> {
+    using Action = std::function<void(std::span<double>, std::size_t)>;
+    void (*run_with_action)(Link&, std::span<double>, const Action&);
+
+    template <class Scalar, class Operator = lockstep::Sum>
+    void all_reduce(Link& link, std::span<Scalar> values, Operator = {}) const {
+        ReductionOf<Link, Scalar, Operator>::run(link, values);
+    }
+    void all_reduce_and_act(Link& link, std::span<double> values, const Action& action) const {
+        run_with_action(link, values, action);
+    }
+
+    template <class Strategy>
+    static AnyReducer of() {
+        AnyReducer reducer;
+        set<Strategy, lockstep::Sum, float, double, std::int32_t, std::int64_t>(reducer);
+        set<Strategy, lockstep::Min, float, double, std::int32_t, std::int64_t>(reducer);
+        set<Strategy, lockstep::Max, float, double, std::int32_t, std::int64_t>(reducer);
+        reducer.run_with_action = [](Link& link, std::span<double> values, const Action& action) {
+            lockstep::all_reduce<Strategy>(link, values, lockstep::Sum{}, action);
+        };
+        return reducer;
+    }
+
+private:
+    template <class Strategy, class Operator, class... Scalars>
+    static void set(AnyReducer& reducer) {
+        ((static_cast<ReductionOf<Link, Scalars, Operator>&>(reducer).run =
+              [](Link& link, std::span<Scalars> values) { lockstep::all_reduce<Strategy>(link, values, Operator{}); }),
+         ...);
+    }
+};
+
 /// On a rank: one all_reduce of every operator and type at this length.
-template <class Strategy, class Operator, class Scalar, class Link>
-void expect_reduction(Link& link, std::size_t length, std::size_t past) {
+template <class Operator, class Scalar, class Link>
+void expect_reduction(const AnyReducer<Link>& reducer, Link& link, std::size_t length, std::size_t past) {
     Values<Scalar> values(length, past);
     fill<Operator>(values.span(), link.rank(), link.world_size());
-    lockstep::all_reduce<Strategy>(link, values.span(), Operator{});
-    for (std::size_t index = 0; index < length; ++index) {
-        const auto expected = static_cast<Scalar>(reduced<Operator>(link.world_size(), index));
-        if (values.span()[index] == expected) continue;
-        expect(false, "element " + std::to_string(index) + " of " + std::to_string(length) + " is " +
-                          std::to_string(values.span()[index]) + ", not " + std::to_string(expected));
-    }
+    reducer.all_reduce(link, values.span(), Operator{});
+    const auto right = [&, held = values.span()](std::size_t index) {
+        return held[index] == static_cast<Scalar>(reduced<Operator>(link.world_size(), index));
+    };
+    expect_each(length, right, lockstep::name_of(lockstep::element_type_of<Scalar>));
 }
-template <class Strategy, class Operator, class Link>
-void expect_reductions(Link& link, std::size_t length, std::size_t past) {
-    expect_reduction<Strategy, Operator, float>(link, length, past);
-    expect_reduction<Strategy, Operator, double>(link, length, past);
-    expect_reduction<Strategy, Operator, std::int32_t>(link, length, past);
-    expect_reduction<Strategy, Operator, std::int64_t>(link, length, past);
+template <class Operator, class Link>
+void expect_reductions(const AnyReducer<Link>& reducer, Link& link, std::size_t length, std::size_t past) {
+    expect_reduction<Operator, float>(reducer, link, length, past);
+    expect_reduction<Operator, double>(reducer, link, length, past);
+    expect_reduction<Operator, std::int32_t>(reducer, link, length, past);
+    expect_reduction<Operator, std::int64_t>(reducer, link, length, past);
 }
 
-template <class Strategy, class Runner>
-void check_reductions(int world) {
-    check_all_well(Runner::run(world, [](auto& link) {
+template <class Runner>
+using ReducerOver = AnyReducer<typename Runner::link_type>;
+
+template <class Runner>
+void check_reductions(const ReducerOver<Runner>& reducer, int world) {
+    check_all_well(Runner::run(world, [&](auto& link) {
         for (const std::size_t length : lengths) {
             for (const std::size_t past : {std::size_t{0}, std::size_t{1}}) {
-                expect_reductions<Strategy, lockstep::Sum>(link, length, past);
-                expect_reductions<Strategy, lockstep::Min>(link, length, past);
-                expect_reductions<Strategy, lockstep::Max>(link, length, past);
+                expect_reductions<lockstep::Sum>(reducer, link, length, past);
+                expect_reductions<lockstep::Min>(reducer, link, length, past);
+                expect_reductions<lockstep::Max>(reducer, link, length, past);
             }
         }
     }));
@@ -142,15 +152,15 @@ inline float rough(int rank, std::size_t index) {
 }
 
 /// Rounded sums have the same bits on all ranks and in every repeat, and lie where sums in double say.
-template <class Strategy, class Runner>
-void check_bits(int world) {
+template <class Runner>
+void check_bits(const ReducerOver<Runner>& reducer, int world) {
     constexpr std::size_t length = 1023;
     PerRank<std::vector<std::uint32_t>> bits(world);
     check_all_well(Runner::run(world, [&](auto& link) {
         for (int repeat = 0; repeat < 20; ++repeat) {
             std::vector<float> values(length);
             for (std::size_t index = 0; index < length; ++index) values[index] = rough(link.rank(), index);
-            lockstep::all_reduce<Strategy>(link, std::span(values));
+            reducer.all_reduce(link, std::span(values));
             auto& first = bits[link.rank()];
             if (repeat == 0) first = bits_of(values);
             else expect(bits_of(values) == first, "repeat " + std::to_string(repeat) + " has other bits");
@@ -174,34 +184,32 @@ void check_bits(int world) {
 }
 
 /// Owners act on finished sums, on all of them, and every rank ends with what they made of them.
-template <class Strategy, class Runner>
-void check_owners_act(int world) {
-    struct Piece {
-        std::size_t first;
-        std::size_t size;
-    };
+template <class Runner>
+void check_owners_act(const ReducerOver<Runner>& reducer, int world) {
     for (const std::size_t length : lengths) {
-        PerRank<std::vector<Piece>> pieces(world);
+        PerRank<std::vector<lockstep::Shard>> pieces(world);
         check_all_well(Runner::run(world, [&](auto& link) {
             Values<double> values(length, 1);
             fill<lockstep::Sum>(values.span(), link.rank(), world);
-            lockstep::all_reduce<Strategy>(
-                link, values.span(), lockstep::Sum{}, [&](std::span<double> piece, std::size_t first) {
-                    pieces[link.rank()].push_back({first, piece.size()});
-                    for (std::size_t index = 0; index < piece.size(); ++index) {
-                        expect(piece[index] == reduced<lockstep::Sum>(world, first + index), "the sum is not finished");
-                        piece[index] = piece[index] / 2 + 1;
-                    }
-                });
-            for (std::size_t index = 0; index < length; ++index) {
-                expect(values.span()[index] == reduced<lockstep::Sum>(world, index) / 2.0 + 1, "no owner has acted");
-            }
+            const auto owner_acts = [&](std::span<double> piece, std::size_t first) {
+                pieces[link.rank()].push_back({first, piece.size()});
+                const auto finished = [&](std::size_t index) {
+                    return piece[index] == reduced<lockstep::Sum>(world, first + index);
+                };
+                expect_each(piece.size(), finished, "when the owner acts");
+                for (double& value : piece) value = value / 2 + 1;
+            };
+            reducer.all_reduce_and_act(link, values.span(), owner_acts);
+            const auto acted = [held = values.span(), world](std::size_t index) {
+                return held[index] == reduced<lockstep::Sum>(world, index) / 2.0 + 1;
+            };
+            expect_each(length, acted, "after the owner has acted");
         }));
         std::vector<bool> covered(length);
         for (const auto& own : pieces) {
-            for (const Piece& piece : own) {
-                BOOST_REQUIRE(piece.first + piece.size <= length);
-                std::fill_n(covered.begin() + static_cast<std::ptrdiff_t>(piece.first), piece.size, true);
+            for (const lockstep::Shard& piece : own) {
+                BOOST_REQUIRE(piece.end() <= length);
+                std::fill_n(covered.begin() + static_cast<std::ptrdiff_t>(piece.begin), piece.size, true);
             }
         }
         BOOST_TEST(std::count(covered.begin(), covered.end(), false) == 0);
@@ -209,27 +217,26 @@ void check_owners_act(int world) {
 }
 
 /// Alone, a rank gets back what it brought: signs of zeros, payloads of NaNs and denormals too.
-template <class Strategy, class Runner>
-void check_alone() {
+template <class Runner>
+void check_alone(const ReducerOver<Runner>& reducer) {
     const std::vector<std::uint32_t> brought{0x80000000, 0x7FC12345, 0xFFC00001, 0x7F812345, 0x00000001, 0x3F800000};
     PerRank<std::vector<std::uint32_t>> kept(1);
     check_all_well(Runner::run(1, [&](auto& link) {
         Values<float> values(brought.size());
         std::memcpy(values.span().data(), brought.data(), values.span().size_bytes());
-        lockstep::all_reduce<Strategy>(link, values.span());
-        kept[0].resize(brought.size());
-        std::memcpy(kept[0].data(), values.span().data(), values.span().size_bytes());
+        reducer.all_reduce(link, values.span());
+        kept[0] = bits_of(values.span());
     }));
     BOOST_TEST((kept[0] == brought));
 }
 
 /// Rank 0 brings another length than the others: a ShapeError with both on every rank.
-template <class Strategy, class Runner>
-void check_lengths_must_agree(int world, std::size_t first, std::size_t others) {
+template <class Runner>
+void check_lengths_must_agree(const ReducerOver<Runner>& reducer, int world, std::size_t first, std::size_t others) {
     const auto outcomes = Runner::run(world, [&](auto& link) {
         lockstep::barrier(link);  // All have met: what fails is the call.
         std::vector<float> values(link.rank() == 0 ? first : others);
-        lockstep::all_reduce<Strategy>(link, std::span(values));
+        reducer.all_reduce(link, std::span(values));
     });
     check_all_threw(outcomes, std::to_string(first) + " float32");
     check_all_threw(outcomes, std::to_string(others) + " float32");
@@ -240,16 +247,17 @@ void check_lengths_must_agree(int world, std::size_t first, std::size_t others) 
 /// All of it, in these worlds.
 template <class Strategy, class Runner, class Worlds = decltype(worlds)>
 void check_reducer(const Worlds& world_sizes = worlds) {
-    check_alone<Strategy, Runner>();
+    const auto reducer = ReducerOver<Runner>::template of<Strategy>();
+    check_alone<Runner>(reducer);
     for (const int world : world_sizes) {
         BOOST_TEST_CONTEXT("world " << world << " over " << Runner::name) {
-            check_reductions<Strategy, Runner>(world);
-            check_bits<Strategy, Runner>(world);
-            check_owners_act<Strategy, Runner>(world);
+            check_reductions<Runner>(reducer, world);
+            check_bits<Runner>(reducer, world);
+            check_owners_act<Runner>(reducer, world);
             if (world < 2) continue;
-            check_lengths_must_agree<Strategy, Runner>(world, 100, 200);
-            check_lengths_must_agree<Strategy, Runner>(world, 100, 99);
-            check_lengths_must_agree<Strategy, Runner>(world, 0, 1);
+            check_lengths_must_agree<Runner>(reducer, world, 100, 200);
+            check_lengths_must_agree<Runner>(reducer, world, 100, 99);
+            check_lengths_must_agree<Runner>(reducer, world, 0, 1);
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <lockstep/transport/sockets/address.hpp>
 
+#include <cstddef>
 #include <string>
 #include <vector>
 

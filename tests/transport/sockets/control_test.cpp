@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <lockstep/transport/sockets/control.hpp>
 
+#include <cstddef>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>

@@ -2,9 +2,11 @@
 #include <lockstep/transport/sockets/frame.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 

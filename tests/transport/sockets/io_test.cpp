@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <lockstep/transport/sockets/io.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <span>
 #include <utility>
 #include <vector>
 

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <lockstep/transport/sockets/lobby.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>

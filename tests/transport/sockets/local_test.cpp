@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <lockstep/transport/sockets/local.hpp>
 
+#include <cstddef>
 #include <cstdlib>
 #include <string>
 

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <lockstep/transport/sockets/messages.hpp>
 
+#include <algorithm>
 #include <cstddef>
-#include <limits>
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <sys/socket.h>

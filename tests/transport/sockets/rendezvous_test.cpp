@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <lockstep/transport/sockets/rendezvous.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <latch>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
