@@ -20,20 +20,25 @@ using namespace lockstep;
 
 /// What each reducer documents as its order of addition makes of 1e8 + 1 - 1e8 + 1 in float, in which 1e8 + 1 is 1e8.
 template <class Strategy>
-const std::vector<float> documented{};
+std::vector<float> documented();
 template <>
-const std::vector<float> documented<Naive>(4, 1.0F);  // ((0 + 1) + 2) + 3
+std::vector<float> documented<Naive>() {
+    return {1, 1, 1, 1};  // ((0 + 1) + 2) + 3
+}
 template <>
-const std::vector<float> documented<Tree>(4, 0.0F);  // (0 + 1) + (2 + 3)
-/// Chunk c is summed from rank c + 1 round to rank c: 1 - 1e8 + 1 + 1e8, -1e8 + 1 + 1e8 + 1, and so on.
+std::vector<float> documented<Tree>() {
+    return {0, 0, 0, 0};  // (0 + 1) + (2 + 3)
+}
 template <>
-const std::vector<float> documented<Ring>{0, 1, 0, 1};
+std::vector<float> documented<Ring>() {
+    return {0, 1, 0, 1};  // Chunk c from rank c + 1 round to rank c: 1 - 1e8 + 1 + 1e8, -1e8 + 1 + 1e8 + 1, and so on.
+}
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(the_order_of_addition_is_the_documented_one_on_all_ranks_in_200_repeats, Runner,
                               test::Transports) {
     const float brought[] = {1e8F, 1, -1e8F, 1};
     test::for_each_reducer([&]<class Strategy>() {
-        const std::vector<std::uint32_t> expected = test::bits_of(documented<Strategy>);
+        const std::vector<std::uint32_t> expected = test::bits_of(documented<Strategy>());
         test::check_all_well(Runner::run(4, [&](auto& link) {
             Random random(3, static_cast<std::uint64_t>(link.rank()));
             for (int repeat = 0; repeat < 200; ++repeat) {

@@ -20,6 +20,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "support/descriptors.hpp"
+#include "support/free_port.hpp"
 #include "support/messages.hpp"
 #include "support/tmpdir.hpp"
 
@@ -167,26 +168,19 @@ void sum_up(Sockets& link) {
     test::expect(values == std::vector<float>(100, static_cast<float>((1 << world) - 1)), "sum");
 }
 
-/// A place to meet, by both kinds of address.
-struct Places {
-    Places() {
-        const std::string text = lockstep::detail::to_text(
-            lockstep::detail::local_address(lockstep::detail::listen_at("127.0.0.1:0", 0).get()));
-        port = text.substr(text.rfind(':') + 1);
-    }
-    template <class Body>
-    void for_each(const Body& body) const {
-        body("127.0.0.1", port.c_str());
-        const test::OwnTmpdir tmpdir;
-        const std::string name = "unix:" + tmpdir.path() + "/socket";
-        body(name.c_str(), nullptr);
-        for (const char* const suffix : {"", ".1", ".2", ".3"}) lockstep::detail::remove_name(name + suffix);
-    }
-    std::string port;
-};
+/// Calls `body` with a place to meet of either kind: the values of MASTER_ADDR and MASTER_PORT.
+template <class Body>
+void at_each_place(const Body& body) {
+    const test::FreePort port;
+    body("127.0.0.1", port.number().c_str());
+    const test::OwnTmpdir tmpdir;
+    const std::string name = "unix:" + tmpdir.path() + "/socket";
+    body(name.c_str(), nullptr);
+    for (const char* const suffix : {"", ".1", ".2", ".3"}) lockstep::detail::remove_name(name + suffix);
+}
 
 BOOST_AUTO_TEST_CASE(processes_with_right_variables_are_a_world) {
-    Places().for_each([](const char* address, const char* port) {
+    at_each_place([](const char* address, const char* port) {
         const auto texts =
             run_job({{"2", "3", address, port}, {"0", "3", address, port}, {"1", "3", address, port}}, sum_up);
         for (const std::string& text : texts) BOOST_TEST(text == "");
@@ -194,7 +188,7 @@ BOOST_AUTO_TEST_CASE(processes_with_right_variables_are_a_world) {
 }
 
 BOOST_AUTO_TEST_CASE(what_one_process_throws_ends_the_work_of_all) {
-    Places().for_each([](const char* address, const char* port) {
+    at_each_place([](const char* address, const char* port) {
         const auto texts = run_job({{"0", "2", address, port}, {"1", "2", address, port}}, [](Sockets& link) {
             if (link.rank() == 1) throw std::runtime_error("bad row 7");
             sum_up(link);
@@ -211,7 +205,7 @@ bool any_says(const std::vector<std::string>& texts, const std::string& part) {
 
 BOOST_AUTO_TEST_CASE(ranks_claimed_twice_are_an_error_in_every_process) {
     // As when ranks within a node are taken for ranks of the whole job.
-    Places().for_each([](const char* address, const char* port) {
+    at_each_place([](const char* address, const char* port) {
         const auto texts = run_job({{"0", "4", address, port},
                                     {"1", "4", address, port},
                                     {"0", "4", address, port},
@@ -224,7 +218,7 @@ BOOST_AUTO_TEST_CASE(ranks_claimed_twice_are_an_error_in_every_process) {
 }
 
 BOOST_AUTO_TEST_CASE(another_world_size_in_one_process_is_an_error_in_every_process) {
-    Places().for_each([](const char* address, const char* port) {
+    at_each_place([](const char* address, const char* port) {
         const auto texts = run_job({{"0", "4", address, port},
                                     {"1", "4", address, port},
                                     {"2", "3", address, port},

@@ -41,6 +41,21 @@ BOOST_AUTO_TEST_CASE(a_ring_without_a_reason_does_not_end_the_wait) {
     BOOST_TEST(!met);
 }
 
+BOOST_AUTO_TEST_CASE(a_ring_just_before_falling_asleep_is_not_lost) {
+    Doorbell bell;
+    bool rung = false;
+    const auto condition = [&] {
+        if (rung) return true;
+        // Somebody else makes it true now, and rings: nobody sleeps yet who could hear it.
+        rung = true;
+        bell.ring();
+        return false;
+    };
+    const Deadline deadline = Deadline::after(Seconds{20});
+    BOOST_TEST(bell.wait(condition, 0, deadline));
+    BOOST_TEST(!deadline.passed());
+}
+
 BOOST_AUTO_TEST_CASE(no_ring_is_lost) {
     // Two threads take turns: one lost wake-up and both wait until the deadline.
     for (const int spins : {0, 400}) {

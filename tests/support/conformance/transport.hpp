@@ -172,7 +172,11 @@ void check_disagreement(const lockstep::Request& odd, const lockstep::Request& e
         const auto outcomes = Runner::run(world, [&](auto& link) {
             const lockstep::Request& own = link.rank() == 0 ? odd : even;
             for (int call = 0; link.rank() == 0 && call < begun_before; ++call) link.begin(own);
-            go_round(link, link.begin(own), own.elements * lockstep::size_of(own.type));
+            const lockstep::Call call = link.begin(own);
+            const auto size = static_cast<std::size_t>(own.elements) * lockstep::size_of(own.type);
+            expect(outcome_of([&] { go_round(link, call, size); }).threw, "ranks that disagree go on");
+            // Also for those who would not pass the exception on.
+            link.begin(own);
         });
         for (const Outcome& outcome : outcomes) {
             check_error(outcome, kind, {"ranks disagree", "rank 0 ", odd_text, even_text});

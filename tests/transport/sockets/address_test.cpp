@@ -10,6 +10,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "support/descriptors.hpp"
+#include "support/free_port.hpp"
 #include "support/messages.hpp"
 #include "support/temporary_file.hpp"
 
@@ -101,11 +102,9 @@ BOOST_AUTO_TEST_CASE(loopback_is_all_that_a_loopback_listener_listens_at) {
 }
 
 BOOST_AUTO_TEST_CASE(nobody_there_is_an_error_at_the_deadline) {
-    Descriptor listener = listen_at("127.0.0.1:0", 0);
-    const std::string address = address_of(listener);
-    listener.reset();
-    const auto refused = test::outcome_of([&] { connect_to(address, 0, soon()); });
-    test::check_error(refused, ErrorKind::timeout, {"nobody answers at " + address, "Connection refused"});
+    const test::FreePort port;
+    const auto refused = test::outcome_of([&] { connect_to(port.address(), 0, soon()); });
+    test::check_error(refused, ErrorKind::timeout, {"nobody answers at " + port.address(), "Connection refused"});
     const std::string name = free_name();
     const auto missing = test::outcome_of([&] { connect_to(name, 0, soon()); });
     test::check_error(missing, ErrorKind::timeout, {"nobody answers at " + name, "No such file"});
@@ -125,13 +124,13 @@ BOOST_AUTO_TEST_CASE(an_address_that_is_taken_is_an_error_at_once_and_stays_with
 
 BOOST_AUTO_TEST_CASE(a_port_can_be_had_again_at_once) {
     // The end that closes first keeps the port in TIME_WAIT.
-    Descriptor listener = listen_at("127.0.0.1:0", 0);
-    const std::string address = address_of(listener);
-    const Descriptor caller = connect_to(address, 0, late());
+    const test::FreePort port;
+    Descriptor listener = listen_at(port.address(), 0);
+    const Descriptor caller = connect_to(port.address(), 0, late());
     BOOST_REQUIRE(poll_until(listener.get(), POLLIN, late()));
     Descriptor(::accept(listener.get(), nullptr, nullptr)).reset();
     listener.reset();
-    BOOST_TEST(bool(listen_at(address, 0)));
+    BOOST_TEST(bool(listen_at(port.address(), 0)));
 }
 
 BOOST_AUTO_TEST_CASE(a_name_that_a_dead_process_left_is_reused) {

@@ -18,6 +18,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "support/free_port.hpp"
 #include "support/messages.hpp"
 #include "support/tmpdir.hpp"
 
@@ -71,8 +72,8 @@ BOOST_AUTO_TEST_CASE(ranks_may_leave_as_soon_as_they_have_met) {
 BOOST_AUTO_TEST_CASE(rank_0_may_come_last) {
     for (const LocalSockets kind : kinds) {
         const test::OwnTmpdir tmpdir;
-        std::string address = "unix:" + tmpdir.path() + "/socket";
-        if (kind == LocalSockets::tcp) address = to_text(local_address(listen_at("127.0.0.1:0", 0).get()));
+        const test::FreePort port;
+        const std::string address = kind == LocalSockets::tcp ? port.address() : "unix:" + tmpdir.path() + "/socket";
         std::latch others(2);
         test::check_all_well(test::on_ranks(3, [&](int rank) {
             if (rank == 0) others.wait();
@@ -222,9 +223,9 @@ BOOST_AUTO_TEST_CASE(missing_ranks_are_named_to_those_who_came) {
 }
 
 BOOST_AUTO_TEST_CASE(nobody_at_all_is_named_by_address) {
-    const std::string address = to_text(local_address(listen_at("127.0.0.1:0", 0).get()));
-    test::check_error(test::outcome_of([&] { join(rank_at(address, 1, 2, Seconds{0.1})); }), ErrorKind::timeout,
-                      {"nobody answers at " + address, "Connection refused"});
+    const test::FreePort port;
+    test::check_error(test::outcome_of([&] { join(rank_at(port.address(), 1, 2, Seconds{0.1})); }), ErrorKind::timeout,
+                      {"nobody answers at " + port.address(), "Connection refused"});
 }
 
 BOOST_AUTO_TEST_CASE(a_rank_0_that_says_nothing_is_waited_for_no_longer_than_that) {
