@@ -36,7 +36,9 @@ struct FusedPieces {
 /// Sums in vectors of `Width` bytes. `World` is the number of sources, or 0 if that is known only at run time.
 template <int Width, std::size_t World, class Scalar, class Action>
 [[gnu::always_inline]] inline void fuse_sums(const FusedPieces<Scalar>& pieces, const Action& action) noexcept {
-    using Vector [[gnu::vector_size(Width), gnu::aligned(alignof(Scalar)), gnu::may_alias]] = Scalar;
+    using Vector [[gnu::vector_size(Width)]] = Scalar;
+    // The same in memory, where only elements are aligned.
+    using Memory [[gnu::vector_size(Width), gnu::aligned(alignof(Scalar)), gnu::may_alias]] = Scalar;
     constexpr std::size_t lanes = static_cast<std::size_t>(Width) / sizeof(Scalar);
     constexpr std::size_t at_once = 4;
     const std::size_t world = World > 0 ? World : pieces.sources.size();
@@ -45,17 +47,17 @@ template <int Width, std::size_t World, class Scalar, class Action>
     for (; at + at_once * lanes <= pieces.end; at += at_once * lanes) {
         Vector sum[at_once];
         for (std::size_t part = 0; part < at_once; ++part) {
-            sum[part] = *reinterpret_cast<const Vector*>(pieces.source(0) + at + part * lanes);
+            sum[part] = *reinterpret_cast<const Memory*>(pieces.source(0) + at + part * lanes);
         }
         for (std::size_t rank = 1; rank < world; ++rank) {
             for (std::size_t part = 0; part < at_once; ++part) {
-                sum[part] += *reinterpret_cast<const Vector*>(pieces.source(rank) + at + part * lanes);
+                sum[part] += *reinterpret_cast<const Memory*>(pieces.source(rank) + at + part * lanes);
             }
         }
         for (std::size_t part = 0; part < at_once; ++part) action.apply_to(sum[part]);
         for (std::size_t target = 0; target < target_count; ++target) {
             for (std::size_t part = 0; part < at_once; ++part) {
-                *reinterpret_cast<Vector*>(pieces.target(target) + at + part * lanes) = sum[part];
+                *reinterpret_cast<Memory*>(pieces.target(target) + at + part * lanes) = sum[part];
             }
         }
     }
