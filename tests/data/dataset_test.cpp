@@ -15,6 +15,9 @@
 
 namespace {
 
+static_assert(lockstep::Dataset<lockstep::LabelledDataset<float>> &&
+              lockstep::Dataset<lockstep::RegressionDataset<double>>);
+
 using namespace lockstep;
 using Scalars = boost::mpl::list<float, double>;
 using Indices = std::vector<std::size_t>;

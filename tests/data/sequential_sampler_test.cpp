@@ -9,6 +9,8 @@
 
 namespace {
 
+static_assert(lockstep::Sampler<lockstep::SequentialSampler>);
+
 BOOST_AUTO_TEST_CASE(rows_come_as_they_are_in_every_epoch) {
     for (const std::size_t epoch : {0U, 1U, 17U}) {
         std::vector<std::size_t> order(4, 99);

@@ -11,6 +11,8 @@
 
 namespace {
 
+static_assert(lockstep::Sampler<lockstep::ShuffledSampler>);
+
 using Order = std::vector<std::size_t>;
 
 Order order_of(std::uint64_t seed, std::uint64_t epoch, std::size_t rows) {

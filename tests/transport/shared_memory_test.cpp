@@ -19,6 +19,9 @@
 
 namespace {
 
+static_assert(lockstep::SharedAddressSpace<lockstep::SharedMemoryTransport> &&
+              lockstep::SharedAddressSpace<lockstep::Threads>);
+
 using namespace lockstep;
 
 BOOST_AUTO_TEST_CASE(carries_bytes) { test::check_carries<test::OverSharedMemory>(); }

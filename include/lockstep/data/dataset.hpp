@@ -132,6 +132,4 @@ using LabelledDataset = InMemoryDataset<Scalar, std::vector<std::int32_t>>;
 template <class Scalar>
 using RegressionDataset = InMemoryDataset<Scalar, Tensor<Scalar>>;
 
-static_assert(Dataset<LabelledDataset<float>> && Dataset<RegressionDataset<double>>);
-
 }  // namespace lockstep

@@ -44,7 +44,7 @@ Tensor<Scalar> columns_of(const Csv<Scalar>& csv, std::span<const std::size_t> p
 template <class Scalar>
 std::vector<std::size_t> other_columns(const Csv<Scalar>& csv, std::span<std::size_t> targets) {
     const std::size_t width = csv.values.matrix().cols;
-    std::vector<bool> is_target(width);
+    std::vector<char> is_target(width);
     for (std::size_t& column : targets) {
         if (column == last_column && width > 0) column = width - 1;
         if (column >= width) {
@@ -52,7 +52,7 @@ std::vector<std::size_t> other_columns(const Csv<Scalar>& csv, std::span<std::si
                              std::to_string(width) + " columns");
         }
         if (is_target[column]) throw ShapeError(csv.name + ": target column " + std::to_string(column + 1) + " twice");
-        is_target[column] = true;
+        is_target[column] = 1;
     }
     std::vector<std::size_t> others;
     for (std::size_t column = 0; column < width; ++column) {

@@ -20,6 +20,4 @@ struct SequentialSampler {
     }
 };
 
-static_assert(Sampler<SequentialSampler>);
-
 }  // namespace lockstep

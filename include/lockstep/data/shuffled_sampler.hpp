@@ -30,6 +30,4 @@ private:
     std::uint64_t seed_;
 };
 
-static_assert(Sampler<ShuffledSampler>);
-
 }  // namespace lockstep

@@ -286,6 +286,4 @@ private:
     std::shared_ptr<detail::HostMemory> memory_;
 };
 
-static_assert(SharedAddressSpace<SharedMemoryTransport>);
-
 }  // namespace lockstep
