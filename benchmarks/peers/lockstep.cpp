@@ -2,13 +2,16 @@
 // Contender: lockstep. `peer_lockstep TRANSPORT TOPOLOGY WORLD`, or `--list`.
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <lockstep/collectives/all_reduce.hpp>
+#include <lockstep/collectives/fused.hpp>
 #include <lockstep/run/processes.hpp>
 #include <lockstep/run/threads.hpp>
+#include <lockstep/storage/shared_memory.hpp>
 #include <lockstep/topology/circulant.hpp>
 #include <lockstep/topology/direct.hpp>
 #include <lockstep/topology/double_tree.hpp>
@@ -19,6 +22,7 @@
 #include <lockstep/topology/recursive_doubling.hpp>
 #include <lockstep/topology/ring.hpp>
 #include <lockstep/topology/tree.hpp>
+#include <lockstep/transport/shared_memory.hpp>
 
 #include "contender.hpp"
 
@@ -55,6 +59,29 @@ void over_sockets(int world_size) {
         world_size, [&](lockstep::Sockets link) { serve<Strategy>(board, link); }, options);
 }
 
+/// Floats that other processes can reach.
+class SharedFloats {
+public:
+    std::span<float> resize(std::size_t size) {
+        if (size != values().size()) buffer_.emplace(size);
+        return values();
+    }
+    std::span<float> values() {
+        return buffer_ ? std::span<float>(buffer_->data(), buffer_->size()) : std::span<float>();
+    }
+    std::span<float> values() const { return const_cast<SharedFloats&>(*this).values(); }
+
+private:
+    std::optional<lockstep::SharedMemory::buffer<float>> buffer_;
+};
+
+template <class Strategy>
+void over_shared_memory(int world_size) {
+    peers::Board& board = peers::shared_board(world_size);
+    lockstep::run_processes<lockstep::SharedMemoryTransport>(
+        world_size, [&](lockstep::SharedMemoryTransport link) { serve<Strategy, SharedFloats>(board, link); });
+}
+
 struct Row {
     std::string transport;
     std::string topology;
@@ -76,6 +103,8 @@ std::vector<Row> table() {
     using namespace lockstep;
     std::vector<Row> rows = every_transport<Naive, Tree, Ring, RecursiveDoubling, HalvingDoubling, Direct, Circulant,
                                             DoubleTree, Pipelined<Tree>, Hierarchical<Ring, Ring, 2>>();
+    rows.push_back({"threads", Fused::name, over_threads<Fused>});
+    rows.push_back({"shared_memory", Fused::name, over_shared_memory<Fused>});
     return rows;
 }
 
