@@ -11,13 +11,16 @@
 #include <boost/test/unit_test.hpp>
 
 #include <lockstep/collectives/barrier.hpp>
+#include <lockstep/collectives/fused.hpp>
 
 #include "support/conformance/reducer.hpp"
+#include "support/shared_memory.hpp"
 #include "support/world.hpp"
 
 namespace {
 
 using namespace lockstep;
+using SharedAddressSpaces = boost::mpl::list<test::OverThreads, test::OverSharedMemory>;
 
 /// Counts itself while it lives.
 struct Guest {
@@ -57,6 +60,16 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(both_lengths_are_named_on_all_ranks, Runner, test:
             check_difference<Runner, Strategy>(world, 200, 100);
             check_difference<Runner, Strategy>(world, 99, 100);
         });
+    }
+}
+
+/// Short and long buffers take other ways through Fused: ranks on both must end.
+BOOST_AUTO_TEST_CASE_TEMPLATE(fused_too, Runner, SharedAddressSpaces) {
+    for (const int world : {2, 3}) {
+        check_difference<Runner, Fused>(world, 99, 100);
+        check_difference<Runner, Fused>(world, 100, 100'003);
+        check_difference<Runner, Fused>(world, 100'003, 100);
+        check_difference<Runner, Fused>(world, 100'003, 100'004);
     }
 }
 

@@ -69,7 +69,6 @@ public:
     /// After a failure: waits until nobody can touch this rank's memory any more. Others are computing, or see the
     /// failure themselves: neither takes long.
     void withdraw() noexcept {
-        own_.withdrawn.store(true);
         for (int peer = 0; peer < link_.world_size(); ++peer) {
             const RankBoard& theirs = link_.board(peer);
             while (peer != link_.rank() && post(peer).meeting.load() >= number_ && theirs.finished.load() < number_ &&
@@ -77,6 +76,12 @@ public:
                 std::this_thread::yield();
             }
         }
+    }
+
+    /// This rank touches nobody's memory any more: whoever withdraws need not wait for it. What it threw ends all calls.
+    void give_up() {
+        if (!link_.failed()) link_.fail(current_failure(link_.rank()));
+        own_.withdrawn.store(true);
     }
 
 private:
@@ -130,18 +135,24 @@ private:
     template <class Operator, class Scalar, class Link, class Action>
     void on_boards(Link& link, const Call& call, std::span<Scalar> piece, std::size_t first, Action& owner_acts) {
         detail::Meeting<Link> meeting(link, call);
-        const bool tiny = piece.size_bytes() <= tiny_bytes;
-        std::byte* const own = tiny ? meeting.own_post().tiny.data() : meeting.own_slot();
-        if (!piece.empty()) std::memcpy(own, piece.data(), piece.size_bytes());
-        meeting.gather();
-        for (int rank = 0; rank < link.world_size(); ++rank) {
-            const std::byte* const theirs = tiny ? meeting.post(rank).tiny.data() : meeting.slot(rank);
-            sources_[static_cast<std::size_t>(rank)] = const_cast<std::byte*>(theirs);
+        try {
+            const bool tiny = piece.size_bytes() <= tiny_bytes;
+            std::byte* const own = tiny ? meeting.own_post().tiny.data() : meeting.own_slot();
+            if (!piece.empty()) std::memcpy(own, piece.data(), piece.size_bytes());
+            meeting.gather();
+            for (int rank = 0; rank < link.world_size(); ++rank) {
+                const std::byte* const theirs = tiny ? meeting.post(rank).tiny.data() : meeting.slot(rank);
+                sources_[static_cast<std::size_t>(rank)] = const_cast<std::byte*>(theirs);
+            }
+            targets_[0] = reinterpret_cast<std::byte*>(piece.data());
+            if (piece.empty()) return;
+            detail::fuse<Operator>(
+                detail::FusedPieces<Scalar>{sources_, std::span(targets_).first(1), 0, piece.size(), first},
+                owner_acts);
+        } catch (...) {
+            meeting.give_up();
+            throw;
         }
-        targets_[0] = reinterpret_cast<std::byte*>(piece.data());
-        if (piece.empty()) return;
-        detail::fuse<Operator>(
-            detail::FusedPieces<Scalar>{sources_, std::span(targets_).first(1), 0, piece.size(), first}, owner_acts);
     }
 
     /// Every rank makes one slice of the result, in everybody's buffer. False, with nothing done, if a buffer is out of
@@ -174,8 +185,8 @@ private:
             }
             meeting.part();
         } catch (...) {
-            // What the owner's action throws must end everybody's waits before this rank waits for them.
-            if (!link.failed()) link.fail(current_failure(link.rank()));
+            // First what ends everybody's waits: this rank is about to wait for them.
+            meeting.give_up();
             meeting.withdraw();
             throw;
         }

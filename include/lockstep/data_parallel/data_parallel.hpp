@@ -29,8 +29,8 @@ struct MeanLoss {
 /// One rank's replica of a model.
 ///
 /// Gradients are averaged as sum(w g) / sum(w) over the rows of *all* ranks: equal to the gradient of the whole batch
-/// whatever the shards, empty ones included. The owner of a piece divides once, everyone else receives its bits, so
-/// all replicas hold the same bits after every step.
+/// whatever the shards, empty ones included. One owner of a piece divides and the others receive its bits, or several
+/// owners do the same sums in the same order: all replicas hold the same bits after every step.
 ///
 /// Cost of a step: one all-reduce of the gradients and one of two doubles (loss and weight).
 /// Errors: what one rank throws in here, all ranks throw (the rank itself its own exception, the others the same

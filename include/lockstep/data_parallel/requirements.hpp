@@ -34,7 +34,7 @@ consteval bool check_requirements() {
         static_assert(EmitsDistribute<Strategy>,
                       "DataParallel: the topology has no distribute(rank, world_size, emit)");
     } else {
-        static_assert(ReducesOver<Strategy, Link, float> || ReducesOver<Strategy, Link, double>,
+        static_assert(ReducesOver<Strategy, Link, double>,
                       "DataParallel: the reducer is no topology and has no all_reduce(transport, span)");
     }
     return true;

@@ -116,8 +116,9 @@ public:
     }
 
 private:
+    /// Nothing may leave it: the child would go on as a second copy of the caller.
     template <class Work>
-    static std::string last_words(int rank, const Work& work) {
+    static std::string last_words(int rank, const Work& work) noexcept {
         try {
             work();
             return "d";

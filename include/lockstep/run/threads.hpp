@@ -5,6 +5,7 @@
 
 #include <exception>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -47,7 +48,7 @@ void run_threads(int world_size, const Work& work, ThreadsOptions options = {}) 
         // Too many threads for this system: those that run already must not wait for the others.
         world.front().fail({ErrorKind::configuration, -1, std::string("cannot start a thread: ") + error.what()});
         for (std::thread& thread : threads) thread.join();
-        throw;
+        throw ConfigurationError(std::string("cannot start a thread: ") + error.what());
     }
     for (std::thread& thread : threads) thread.join();
     if (first) std::rethrow_exception(first);

@@ -27,7 +27,7 @@ struct SharedSegment {
 class SharedSegments {
 public:
     static SharedSegments& of_process() {
-        static SharedSegments segments;
+        static auto& segments = *new SharedSegments;  // Never destroyed: mappings in static objects outlive it.
         return segments;
     }
 

@@ -25,14 +25,13 @@ struct Location {
 };
 
 /// Bytes of a message that fits beside the flag that announces it, in the same cache line.
-inline constexpr std::size_t tiny_bytes = 48;
+inline constexpr std::size_t tiny_bytes = 56;
 /// Bytes that a rank can lay out on its board for all to read.
 inline constexpr std::size_t slot_bytes = std::size_t{16} << 10;
 
 /// "I am in my n-th meeting, for this call, and my data lies here." Two cache lines, fetched together.
 struct alignas(128) Post {
     std::atomic<std::uint64_t> meeting{0};  ///< written last
-    std::uint64_t tiny_size = 0;
     std::array<std::byte, tiny_bytes> tiny{};
     Call call;
     bool reachable = false;  ///< is `location` one that the others can reach?

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <memory>
@@ -51,17 +52,21 @@ struct alignas(128) HostWorld {
     std::array<char, 1000> message{};
 };
 
-/// A memory file of another process of this host, mapped here.
-inline SharedMapping map_of_process(int process, int descriptor, std::size_t bytes) {
+/// A memory file of another process of this host, mapped here: at least `bytes` of it, or all.
+/// @throws TransportError if what stands there is no such file, or not the one of this inode
+inline SharedMapping map_of_process(int process, int descriptor, std::size_t bytes, std::uint64_t inode = 0) {
     const std::string path = "/proc/" + std::to_string(process) + "/fd/" + std::to_string(descriptor);
-    const Descriptor opened(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-    if (!opened) {
+    const Descriptor opened(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY));
+    struct stat status {};
+    if (!opened || ::fstat(opened.get(), &status) != 0) {
         throw TransportError("cannot map memory of process " + std::to_string(process) + ": " +
                              system_text(path, errno) + " (are all ranks on one host, and of one user?)");
     }
-    struct stat status {};
-    if (::fstat(opened.get(), &status) != 0) throw TransportError(system_text("fstat " + path, errno));
-    return SharedMapping(opened.get(), bytes == 0 ? static_cast<std::size_t>(status.st_size) : bytes);
+    const auto size = static_cast<std::size_t>(status.st_size);
+    if (!S_ISREG(status.st_mode) || size < bytes || (inode != 0 && status.st_ino != inode)) {
+        throw TransportError(path + " is not the memory that a peer has named (are all ranks on one host?)");
+    }
+    return SharedMapping(opened.get(), bytes == 0 ? size : bytes);
 }
 
 /// This process's view of the memory that all ranks see.
@@ -115,8 +120,9 @@ public:
         }
         // A descriptor that stands for another file now: the old one is gone.
         std::erase_if(known, [&](const Known& each) { return each.segment == location.segment; });
-        known.push_back({location.segment, location.inode,
-                         map_of_process(rank(peer).process.load(), static_cast<int>(location.segment), 0)});
+        known.push_back(
+            {location.segment, location.inode,
+             map_of_process(rank(peer).process.load(), static_cast<int>(location.segment), 0, location.inode)});
         return inside(known.back(), location, bytes);
     }
 
@@ -161,14 +167,14 @@ public:
         own.sleeping.store(true);
         if (!condition()) {
             timespec until{};
-            ::clock_gettime(CLOCK_REALTIME, &until);
+            ::clock_gettime(CLOCK_MONOTONIC, &until);
             constexpr long slice = 5'000'000;  // nanoseconds
             until.tv_nsec += slice;
             if (until.tv_nsec >= 1'000'000'000) {
                 until.tv_nsec -= 1'000'000'000;
                 ++until.tv_sec;
             }
-            ::sem_timedwait(&own.bell, &until);
+            ::sem_clockwait(&own.bell, CLOCK_MONOTONIC, &until);
         }
         own.sleeping.store(false);
         while (::sem_trywait(&own.bell) == 0) {
@@ -278,7 +284,8 @@ public:
         sockets_.fail(failure);
         raise(failure);
     }
-    bool alive(int peer) const noexcept { return !sockets_.gone(peer); }
+    /// Asks for the process, not for its connection: after a failure this rank itself has cut its connections.
+    bool alive(int peer) const noexcept { return ::kill(memory_->rank(peer).process.load(), 0) == 0 || errno == EPERM; }
 
 private:
     Sockets sockets_;
