@@ -35,7 +35,11 @@ LinkModel calibrate(Link& link) {
     std::vector<float> in(out.size());
     const int right = (link.rank() + 1) % link.world_size();
     const int left = (link.rank() + link.world_size() - 1) % link.world_size();
-    const Call call = link.begin({.operation = Operation::barrier, .topology = short_name("measure")});
+    const Call call = link.begin({.operation = Operation::all_reduce,
+                                  .reduction = Reduction::sum,
+                                  .type = ElementType::float32,
+                                  .topology = short_name("measure"),
+                                  .elements = out.size()});
     const auto best_of = [&](int rounds, std::size_t size, Combine combine) {
         double best = 1e9;
         for (int round = 0; round < rounds; ++round) {

@@ -102,9 +102,13 @@ public:
         }
         rank(rank_).process.store(::getpid());
         peers_.resize(ranks);
-        // Rank 0 stays until all have mapped its memory.
-        if (rank_ != 0) link.exchange(call, {0, {}}, {});
+        // Nobody goes on, or fails for a reason of its own, before all have mapped rank 0's memory.
+        if (rank_ != 0) {
+            link.exchange(call, {0, {}}, {});
+            link.exchange(call, {}, {0, {}});
+        }
         for (int peer = 1; peer < link.world_size() && rank_ == 0; ++peer) link.exchange(call, {}, {peer, {}});
+        for (int peer = 1; peer < link.world_size() && rank_ == 0; ++peer) link.exchange(call, {peer, {}}, {});
     }
 
     HostWorld& world() noexcept { return *static_cast<HostWorld*>(mapping_.address()); }

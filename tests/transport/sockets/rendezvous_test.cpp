@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(the_protocol_is_what_the_header_says) {
     host.job = 77;
     const std::string address = host.address;
     std::optional<test::Outcome> outcome;
-    std::thread rank_0([&] { outcome = test::outcome_of([&] { join(host); }); });
+    std::jthread rank_0([&] { outcome = test::outcome_of([&] { join(host); }); });
 
     const Descriptor control = by_hand(address, {1, 2, Role::control, 77, "here:1"});
     const auto table = heard_on(control);
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_rank_0_that_speaks_nonsense_is_an_error) {
         const Descriptor listener = listen_at("127.0.0.1:0", 0);
         const std::string address = to_text(local_address(listener.get()));
         std::optional<test::Outcome> outcome;
-        std::thread rank_1([&] { outcome = test::outcome_of([&] { join(rank_at(address, 1, 2)); }); });
+        std::jthread rank_1([&] { outcome = test::outcome_of([&] { join(rank_at(address, 1, 2)); }); });
         poll_until(listener.get(), POLLIN, late());
         const Descriptor control(::accept(listener.get(), nullptr, nullptr));
         write_all<SystemCalls>(control.get(), answer, late());
