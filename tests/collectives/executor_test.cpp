@@ -14,29 +14,8 @@
 #include <lockstep/topology/verify.hpp>
 
 #include "support/conformance/reducer.hpp"
+#include "support/count_allocations.hpp"
 #include "support/world.hpp"
-
-namespace {
-/// Of this thread, that is to say of this rank.
-thread_local std::size_t allocations = 0;
-
-void* allocate(std::size_t bytes, std::size_t alignment) {
-    ++allocations;
-    void* const memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-    if (memory == nullptr) throw std::bad_alloc();
-    return memory;
-}
-}  // namespace
-
-// Every allocation of this program is counted. Inlined, new and free look like a mistake to the compiler.
-[[gnu::noinline]] void* operator new(std::size_t bytes) { return allocate(bytes, alignof(std::max_align_t)); }
-[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
-    return allocate(bytes, static_cast<std::size_t>(alignment));
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -131,7 +110,7 @@ BOOST_AUTO_TEST_CASE(calls_after_the_first_allocate_nothing) {
                 Executor<Shape> executor;
                 std::vector<float> values(1023, 1.0F);
                 executor.all_reduce(link, std::span(values));
-                const std::size_t before = allocations;
+                const std::size_t before = test::allocations;
                 for (const std::size_t length : test::lengths) {
                     executor.all_reduce(link, std::span(values).first(length));
                     executor.all_reduce(link, std::span(values).first(length), Max{},
@@ -141,7 +120,7 @@ BOOST_AUTO_TEST_CASE(calls_after_the_first_allocate_nothing) {
                     executor.reduce(link, std::span(values).first(length));
                     executor.distribute(link, std::span(values).first(length));
                 }
-                counts[link.rank()] += allocations - before;
+                counts[link.rank()] += test::allocations - before;
             };
             test::for_each_reducer(count);
             count.template operator()<Staggered>();

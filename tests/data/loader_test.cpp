@@ -21,27 +21,8 @@
 #include <lockstep/data/shuffled_sampler.hpp>
 #include <lockstep/data_parallel/data_parallel.hpp>
 
+#include "support/count_allocations.hpp"
 #include "support/world.hpp"
-
-namespace {
-std::atomic<std::size_t> allocations{0};
-
-void* allocate(std::size_t bytes, std::size_t alignment) {
-    ++allocations;
-    void* const memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-    if (memory == nullptr) throw std::bad_alloc();
-    return memory;
-}
-}  // namespace
-
-[[gnu::noinline]] void* operator new(std::size_t bytes) { return allocate(bytes, alignof(std::max_align_t)); }
-[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
-    return allocate(bytes, static_cast<std::size_t>(alignment));
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -234,12 +215,12 @@ BOOST_AUTO_TEST_CASE(after_the_first_epoch_nothing_is_allocated) {
         for (const auto& batch : loader.shard_epoch(epoch, 1, 3)) rows += batch.all().rows();
         return rows;
     };
-    const std::size_t before = allocations;
+    const std::size_t before = test::allocations;
     const std::size_t first = run(0);
-    BOOST_TEST(allocations > before);
-    const std::size_t after = allocations;
+    BOOST_TEST(test::allocations > before);
+    const std::size_t after = test::allocations;
     const std::size_t later = run(1) + run(2);
-    const std::size_t again = allocations;
+    const std::size_t again = test::allocations;
     BOOST_TEST(again == after);
     BOOST_TEST(later == 2 * first);
 }

@@ -28,27 +28,7 @@
 #include <lockstep/storage/inline.hpp>
 #include <lockstep/storage/shared_memory.hpp>
 #include <support/gradient_check.hpp>
-
-namespace {
-std::size_t allocations = 0;
-
-void* allocate(std::size_t bytes, std::size_t alignment) {
-    ++allocations;
-    void* const memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-    if (memory == nullptr) throw std::bad_alloc();
-    return memory;
-}
-}  // namespace
-
-// Every allocation of this program is counted. Inlined, new and free look like a mistake to the compiler.
-[[gnu::noinline]] void* operator new(std::size_t bytes) { return allocate(bytes, alignof(std::max_align_t)); }
-[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
-    return allocate(bytes, static_cast<std::size_t>(alignment));
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+#include "support/count_allocations.hpp"
 
 namespace {
 
@@ -311,12 +291,12 @@ BOOST_AUTO_TEST_CASE(after_the_first_step_nothing_is_allocated) {
     Stored<Aligned> net{3};
     Sgd<float> optimizer{{.learning_rate = 0.1, .momentum = 0.9}};
     const auto step = [&](std::size_t count) {
-        const std::size_t before = allocations;
+        const std::size_t before = test::allocations;
         net.zero_grad();
         net.backward(data.labelled().slice({.begin = 0, .size = count}));
         net.loss(data.labelled().slice({.begin = 0, .size = count}));
         optimizer.step(net);
-        return allocations - before;
+        return test::allocations - before;
     };
     BOOST_TEST(step(8) > 0U);
     BOOST_TEST(step(8) == 0U);

@@ -14,7 +14,11 @@
 #include <lockstep/kernels/matrix_view.hpp>
 #include <lockstep/nn/layer.hpp>
 
-namespace lockstep::test {
+namespace test {
+
+using lockstep::BackwardPass;
+using lockstep::ForwardPass;
+using lockstep::Random;
 
 /// `count` numbers uniform in [low, high).
 inline std::vector<double> uniform(std::size_t count, std::uint64_t stream, double low = -1, double high = 1) {
@@ -92,4 +96,4 @@ double layer_error(std::size_t rows, std::size_t input_size, double shift = 0) {
                     gradient_error(parameters, parameter_gradients, function));
 }
 
-}  // namespace lockstep::test
+}  // namespace test
