@@ -65,9 +65,11 @@ struct Swaps {
 
 static_assert(Reducer<Everyone, Threads> && !Topology<Everyone> && Topology<Swaps>);
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(naive_obeys_the_laws, Runner, test::Transports) { test::check_reducer<Naive, Runner>(); }
-BOOST_AUTO_TEST_CASE_TEMPLATE(tree_obeys_the_laws, Runner, test::Transports) { test::check_reducer<Tree, Runner>(); }
-BOOST_AUTO_TEST_CASE_TEMPLATE(ring_obeys_the_laws, Runner, test::Transports) { test::check_reducer<Ring, Runner>(); }
+BOOST_AUTO_TEST_CASE_TEMPLATE(every_reducer_obeys_the_laws, Runner, test::Transports) {
+    test::for_each_reducer<Runner>([](const auto& reducer) {
+        BOOST_TEST_CONTEXT(reducer.name) { test::check_reducer<Runner>(reducer); }
+    });
+}
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_reducer_of_ones_own_obeys_the_laws, Runner, test::Transports) {
     test::check_reducer<Everyone, Runner>();
@@ -81,21 +83,21 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_first_half_finishes_the_owners_pieces, Runner,
     for (const int world : test::worlds) {
         constexpr std::size_t length = 101;
         test::check_all_well(Runner::run(world, [&](auto& link) {
-            test::for_each_reducer([&]<class Strategy>() {
+            for (const auto& topology : test::every_topology<test::LinkOf<decltype(link)>>()) {
                 test::Values<float> values(length);
                 test::fill<Max>(values.span(), link.rank(), world);
-                reduce<Strategy>(link, values.span(), Max{});
-                const int chunks = Strategy::chunks(world);
+                topology.first_half(link, values.span(), Max{});
+                const int chunks = topology.shape.chunks(world);
                 for (int chunk = 0; chunk < chunks; ++chunk) {
-                    if (!Strategy::owns(link.rank(), world, chunk)) continue;
+                    if (!topology.shape.owns(link.rank(), world, chunk)) continue;
                     const Shard piece = shard_of(length, chunk, chunks);
                     const auto finished = [&](std::size_t index) {
                         const int expected = test::reduced<Max>(world, piece.begin + index);
                         return values.span()[piece.begin + index] == static_cast<float>(expected);
                     };
-                    test::expect_each(piece.size, finished, Strategy::name);
+                    test::expect_each(piece.size, finished, topology.name);
                 }
-            });
+            }
         }));
     }
 }
@@ -104,30 +106,30 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_second_half_hands_out_the_owners_pieces, Runne
     for (const int world : test::worlds) {
         constexpr std::size_t length = 101;
         test::check_all_well(Runner::run(world, [&](auto& link) {
-            test::for_each_reducer([&]<class Strategy>() {
+            for (const auto& topology : test::every_topology<test::LinkOf<decltype(link)>>()) {
                 // Owned pieces hold their place, all others a number that must not survive.
-                std::vector<int> values(length, -1);
-                const int chunks = Strategy::chunks(world);
+                std::vector<float> values(length, -1);
+                const int chunks = topology.shape.chunks(world);
                 for (int chunk = 0; chunk < chunks; ++chunk) {
-                    if (!Strategy::owns(link.rank(), world, chunk)) continue;
+                    if (!topology.shape.owns(link.rank(), world, chunk)) continue;
                     const Shard piece = shard_of(length, chunk, chunks);
                     for (std::size_t index = piece.begin; index < piece.end(); ++index) {
-                        values[index] = static_cast<int>(index);
+                        values[index] = static_cast<float>(index);
                     }
                 }
-                distribute<Strategy>(link, std::span(values));
-                const auto right = [&](std::size_t index) { return values[index] == static_cast<int>(index); };
-                test::expect_each(length, right, Strategy::name);
-            });
+                topology.second_half(link, std::span(values));
+                const auto right = [&](std::size_t index) { return values[index] == static_cast<float>(index); };
+                test::expect_each(length, right, topology.name);
+            }
         }));
     }
 }
 
 BOOST_AUTO_TEST_CASE(a_world_of_one_needs_no_network) {
     Solo link;
-    test::for_each_reducer([&]<class Strategy>() {
+    test::for_each_reducer(link, [&](const auto& reducer) {
         std::vector<float> values{1, -2, 3};
-        all_reduce<Strategy>(link, std::span(values), Sum{}, [](std::span<float> piece, std::size_t first) {
+        reducer.all_reduce(link, std::span(values), Sum{}, [](std::span<float> piece, std::size_t first) {
             for (std::size_t index = 0; index < piece.size(); ++index) {
                 piece[index] += static_cast<float>(10 * (first + index));
             }
@@ -138,10 +140,10 @@ BOOST_AUTO_TEST_CASE(a_world_of_one_needs_no_network) {
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(bytes_wrap_around, Runner, test::Transports) {
     test::check_all_well(Runner::run(3, [](auto& link) {
-        test::for_each_reducer([&]<class Strategy>() {
+        test::for_each_reducer(link, [&](const auto& reducer) {
             std::vector<std::uint8_t> values{100, 1, 255};
-            all_reduce<Strategy>(link, std::span(values));
-            test::expect(values == std::vector<std::uint8_t>{44, 3, 253}, Strategy::name);
+            reducer.all_reduce(link, std::span(values));
+            test::expect(values == std::vector<std::uint8_t>{44, 3, 253}, reducer.name);
         });
     }));
 }

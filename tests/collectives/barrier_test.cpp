@@ -10,6 +10,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <lockstep/core/random.hpp>
+#include <lockstep/topology/ring.hpp>
 #include <lockstep/topology/schedule.hpp>
 #include <lockstep/transport/solo.hpp>
 

@@ -12,6 +12,7 @@
 
 #include <lockstep/collectives/barrier.hpp>
 #include <lockstep/topology/naive.hpp>
+#include <lockstep/topology/ring.hpp>
 #include <lockstep/transport/solo.hpp>
 
 #include "support/conformance/reducer.hpp"

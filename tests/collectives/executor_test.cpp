@@ -11,6 +11,10 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <lockstep/topology/circulant.hpp>
+#include <lockstep/topology/direct.hpp>
+#include <lockstep/topology/ring.hpp>
+#include <lockstep/topology/tree.hpp>
 #include <lockstep/topology/verify.hpp>
 
 #include "support/conformance/reducer.hpp"
@@ -86,18 +90,17 @@ static_assert(verified_to<Staggered>(5) && verified_to<TwoRings>(5));
 BOOST_AUTO_TEST_CASE_TEMPLATE(traffic_is_what_the_schedule_counts, Runner, test::Transports) {
     for (const int world : test::worlds) {
         test::check_all_well(Runner::run(world, [&](auto& link) {
-            test::for_each_reducer([&]<class Strategy>() {
-                Executor<Strategy> executor;
+            for (const auto& topology : test::every_topology<test::LinkOf<decltype(link)>>()) {
                 for (const std::size_t length : test::lengths) {
                     std::vector<double> values(length);
                     const Traffic before = link.traffic();
-                    executor.all_reduce(link, std::span(values));
+                    topology.all_reduce(link, std::span(values));
                     const Traffic after = link.traffic();
-                    const Counts counts = counts_of<Strategy>(link.rank(), world, length);
-                    test::expect(after.messages - before.messages == counts.messages_sent, Strategy::name);
-                    test::expect(after.bytes - before.bytes == 8 * counts.elements_sent, Strategy::name);
+                    const Counts counts = topology.shape.counts(link.rank(), world, length);
+                    test::expect(after.messages - before.messages == counts.messages_sent, topology.name);
+                    test::expect(after.bytes - before.bytes == 8 * counts.elements_sent, topology.name);
                 }
-            });
+            }
         }));
     }
 }
@@ -122,7 +125,10 @@ BOOST_AUTO_TEST_CASE(calls_after_the_first_allocate_nothing) {
                 }
                 counts[link.rank()] += test::allocations - before;
             };
-            test::for_each_reducer(count);
+            count.template operator()<Tree>();
+            count.template operator()<Ring>();
+            count.template operator()<Direct>();
+            count.template operator()<Circulant>();
             count.template operator()<Staggered>();
             if (world != 3 && world != 5) count.template operator()<Swaps>();
         }));
@@ -174,18 +180,18 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(chunks_that_overlap_in_part_are_sent_as_they_were,
 BOOST_AUTO_TEST_CASE_TEMPLATE(the_two_halves_are_an_all_reduce_bit_for_bit, Runner, test::Transports) {
     for (const int world : test::worlds) {
         test::check_all_well(Runner::run(world, [&](auto& link) {
-            const auto check = [&]<class Strategy>() {
-                Executor<Strategy> executor;
+            const auto check = [&](const auto& topology) {
                 std::vector<float> whole(1023);
                 for (std::size_t index = 0; index < 1023; ++index) whole[index] = test::rough(link.rank(), index);
                 std::vector<float> halves = whole;
-                executor.all_reduce(link, std::span(whole));
-                executor.reduce(link, std::span(halves));
-                executor.distribute(link, std::span(halves));
-                test::expect(test::bits_of(whole) == test::bits_of(halves), Strategy::name);
+                topology.all_reduce(link, std::span(whole));
+                topology.first_half(link, std::span(halves));
+                topology.second_half(link, std::span(halves));
+                test::expect(test::bits_of(whole) == test::bits_of(halves), topology.name);
             };
-            test::for_each_reducer(check);
-            check.template operator()<TwoRings>();
+            using Link = test::LinkOf<decltype(link)>;
+            for (const auto& topology : test::every_topology<Link>()) check(topology);
+            check(test::AnyReducer<Link>::template of<TwoRings>());
         }));
     }
 }

@@ -10,6 +10,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <lockstep/collectives/barrier.hpp>
+#include <lockstep/topology/ring.hpp>
 #include <lockstep/transport/solo.hpp>
 
 #include "support/world.hpp"

@@ -20,6 +20,7 @@
 #include <lockstep/nn/network.hpp>
 #include <lockstep/nn/sequential.hpp>
 #include <lockstep/optim/sgd.hpp>
+#include <lockstep/topology/ring.hpp>
 #include <lockstep/transport/solo.hpp>
 
 #include "support/conformance/reducer.hpp"
@@ -79,9 +80,9 @@ struct Serial {
     }
 };
 
-template <class Strategy, class Link>
-void expect_serial_gradients(Link& link, std::uint64_t seed) {
-    Replica<float, Strategy, Link> replica{Net<float>(seed), link};
+template <class Link>
+void expect_serial_gradients(const test::AnyReducer<Link>& reducer, Link& link, std::uint64_t seed) {
+    Replica<float, test::AnyReducer<Link>, Link> replica{Net<float>(seed), link, reducer};
     // Longer and shorter than the world; the first again, so that something stale could leak into it.
     for (const std::size_t count : {10U, 3U, 1U, 10U}) {
         const Serial serial(seed, count);
@@ -90,7 +91,7 @@ void expect_serial_gradients(Link& link, std::uint64_t seed) {
         test::expect(loss.weight == static_cast<double>(count), "weight " + std::to_string(loss.weight));
         test::expect(std::abs(loss.mean - serial.loss) <= 1e-6 * serial.loss, "loss " + std::to_string(loss.mean));
         const double error = serial.error(std::span<const float>(replica.model().gradients()));
-        test::expect(error <= 1e-6, std::to_string(count) + " rows, " + Strategy::name + ": error " +
+        test::expect(error <= 1e-6, std::to_string(count) + " rows, " + reducer.name + ": error " +
                                         std::to_string(error * 1e6) + " millionths");
     }
 }
@@ -98,7 +99,7 @@ void expect_serial_gradients(Link& link, std::uint64_t seed) {
 BOOST_AUTO_TEST_CASE_TEMPLATE(gradients_and_losses_are_those_of_the_whole_batch, Runner, test::Transports) {
     for (const int world : test::worlds) {
         test::check_all_well(Runner::run(world, [](auto& link) {
-            test::for_each_reducer([&]<class Strategy>() { expect_serial_gradients<Strategy>(link, 7); });
+            test::for_each_reducer(link, [&](const auto& reducer) { expect_serial_gradients(reducer, link, 7); });
         }));
     }
 }
@@ -106,11 +107,12 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(gradients_and_losses_are_those_of_the_whole_batch,
 BOOST_AUTO_TEST_CASE_TEMPLATE(double_models_are_as_exact_as_doubles, Runner, test::Transports) {
     for (const int world : test::worlds) {
         test::check_all_well(Runner::run(world, [](auto& link) {
-            test::for_each_reducer([&]<class Strategy>() {
+            test::for_each_reducer(link, [&](const auto& reducer) {
                 Net<double> net(7);
                 const Net<float> start(7);
                 std::copy(start.parameters().begin(), start.parameters().end(), net.parameters().begin());
-                Replica<double, Strategy, std::remove_reference_t<decltype(link)>> replica{std::move(net), link};
+                Replica<double, test::ReducerFor<decltype(link)>, std::remove_reference_t<decltype(link)>> replica{
+                    std::move(net), link, reducer};
                 const Serial serial(7, 10);
                 const MeanLoss loss = replica.backward(Rows<double>(10).batch());
                 test::expect(std::abs(loss.mean - serial.loss) <= 1e-14 * serial.loss, "loss");
@@ -123,13 +125,13 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(double_models_are_as_exact_as_doubles, Runner, tes
 BOOST_AUTO_TEST_CASE_TEMPLATE(replicas_start_and_stay_with_the_same_bits, Runner, test::Transports) {
     const std::string first = hex_digest<float>(Net<float>(100).parameters());
     for (const int world : test::worlds) {
-        test::for_each_reducer([&]<class Strategy>() {
+        test::for_each_reducer<Runner>([&](const auto& reducer) {
             test::PerRank<std::string> started(world);
             test::PerRank<std::string> ended(world);
             test::check_all_well(Runner::run(world, [&](auto& link) {
                 const int rank = link.rank();
-                Replica<float, Strategy, std::remove_reference_t<decltype(link)>> replica{
-                    Net<float>(100 + static_cast<std::uint64_t>(rank)), link};
+                Replica<float, test::ReducerFor<decltype(link)>, std::remove_reference_t<decltype(link)>> replica{
+                    Net<float>(100 + static_cast<std::uint64_t>(rank)), link, reducer};
                 started[rank] = hex_digest<float>(replica.model().parameters());
                 Sgd optimizer{{.learning_rate = 0.1, .momentum = 0.9}};
                 const Rows<float> rows(10);

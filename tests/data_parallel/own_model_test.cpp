@@ -60,8 +60,9 @@ struct Places {
 template <class Runner, class Work>
 void with_replicas(int world, const Work& work) {
     test::check_all_well(Runner::run(world, [&](auto& link) {
-        test::for_each_reducer([&]<class Strategy>() {
-            DataParallel<Places, Strategy, std::remove_reference_t<decltype(link)>> replica{Places{}, link};
+        test::for_each_reducer(link, [&](const auto& reducer) {
+            DataParallel<Places, test::ReducerFor<decltype(link)>, std::remove_reference_t<decltype(link)>> replica{
+                Places{}, link, reducer};
             work(replica);
         });
     }));

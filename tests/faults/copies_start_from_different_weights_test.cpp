@@ -18,6 +18,7 @@
 #include <lockstep/optim/sgd.hpp>
 
 #include "faults/one_weight.hpp"
+#include "support/shared_memory.hpp"
 #include "support/world.hpp"
 
 namespace {
@@ -35,8 +36,8 @@ std::vector<float> numbers(std::size_t count) {
 }
 
 /// 50 steps of three replicas. With `preloaded`, rank 1 brings a momentum of its own.
-template <class Runner, class Strategy>
-void check_training(bool preloaded) {
+template <class Runner, class Reducer>
+void check_training(const Reducer& reducer, bool preloaded) {
     const std::vector<float> inputs = numbers(rows * 2);
     const std::vector<float> targets = numbers(rows);
     const Net::batch_type batch{{inputs.data(), rows, 2}, {targets.data(), rows, 1}};
@@ -46,7 +47,7 @@ void check_training(bool preloaded) {
     test::PerRank<std::string> velocities(3);
     test::check_all_well(Runner::run(3, [&](auto& link) {
         const int rank = link.rank();
-        test::ReplicaOf<Net, Strategy, decltype(link)> replica{Net(seeds[rank]), link};
+        test::ReplicaOf<Net, decltype(link)> replica{Net(seeds[rank]), link, reducer};
         started[rank] = hex_digest<float>(replica.model().parameters());
         Sgd optimizer{{.learning_rate = 0.05, .momentum = 0.9}};
         optimizer.reserve(Net::parameter_count);
@@ -68,12 +69,12 @@ void check_training(bool preloaded) {
     BOOST_TEST(parameters[0] != first, "nothing was learnt");
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(other_seeds_become_rank_0s_weights, Runner, test::Transports) {
-    test::for_each_reducer([]<class Strategy>() { check_training<Runner, Strategy>(false); });
+BOOST_AUTO_TEST_CASE_TEMPLATE(other_seeds_become_rank_0s_weights, Runner, test::EveryTransport) {
+    test::for_each_reducer<Runner>([&](const auto& reducer) { check_training<Runner>(reducer, false); });
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(another_momentum_becomes_rank_0s, Runner, test::Transports) {
-    test::for_each_reducer([]<class Strategy>() { check_training<Runner, Strategy>(true); });
+BOOST_AUTO_TEST_CASE_TEMPLATE(another_momentum_becomes_rank_0s, Runner, test::EveryTransport) {
+    test::for_each_reducer<Runner>([&](const auto& reducer) { check_training<Runner>(reducer, true); });
 }
 
 }  // namespace

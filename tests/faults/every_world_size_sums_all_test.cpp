@@ -11,8 +11,10 @@
 #include <boost/test/unit_test.hpp>
 
 #include <lockstep/collectives/broadcast.hpp>
+#include <lockstep/topology/naive.hpp>
 
-#include "support/conformance/reducer.hpp"
+#include "support/any_reducer.hpp"
+#include "support/shared_memory.hpp"
 #include "support/world.hpp"
 
 namespace {
@@ -29,43 +31,43 @@ std::vector<Scalar> all_bits(int world) {
     return std::vector<Scalar>(19, static_cast<Scalar>((1 << world) - 1));
 }
 
-template <class Strategy, class Scalar, class Link>
-void expect_all_bits(Link& link) {
+template <class Scalar, class Link>
+void expect_all_bits(const test::AnyReducer<Link>& reducer, Link& link) {
     auto values = powers<Scalar>(link);
-    all_reduce<Strategy>(link, std::span(values));
-    test::expect(values == all_bits<Scalar>(link.world_size()), Strategy::name);
+    reducer.all_reduce(link, std::span(values));
+    test::expect(values == all_bits<Scalar>(link.world_size()), reducer.name);
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(every_rank_is_in_every_sum_once, Runner, test::Transports) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(every_rank_is_in_every_sum_once, Runner, test::EveryTransport) {
     for (int world = 2; world <= 8; ++world) {
         test::check_all_well(Runner::run(world, [](auto& link) {
-            test::for_each_reducer([&]<class Strategy>() {
-                expect_all_bits<Strategy, float>(link);
-                expect_all_bits<Strategy, std::int32_t>(link);
+            test::for_each_reducer(link, [&](const auto& reducer) {
+                expect_all_bits<float>(reducer, link);
+                expect_all_bits<std::int32_t>(reducer, link);
             });
         }));
     }
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(means_are_right, Runner, test::Transports) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(means_are_right, Runner, test::EveryTransport) {
     const double means[] = {1.5, 7.0 / 3, 3.75, 6.2, 10.5, 127.0 / 7, 31.875};
     for (int world = 2; world <= 8; ++world) {
         test::check_all_well(Runner::run(world, [&](auto& link) {
-            test::for_each_reducer([&]<class Strategy>() {
+            test::for_each_reducer(link, [&](const auto& reducer) {
                 auto values = powers<float>(link);
-                all_reduce<Strategy>(link, std::span(values), Sum{}, [&](std::span<float> piece, std::size_t) {
+                reducer.all_reduce(link, std::span(values), Sum{}, [&](std::span<float> piece, std::size_t) {
                     for (float& value : piece) value /= static_cast<float>(world);
                 });
                 const double mean = means[world - 2];
                 for (const float value : values) {
-                    test::expect(std::abs(static_cast<double>(value) - mean) <= 1e-6 * mean, Strategy::name);
+                    test::expect(std::abs(static_cast<double>(value) - mean) <= 1e-6 * mean, reducer.name);
                 }
             });
         }));
     }
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(any_rank_can_be_the_root, Runner, test::Transports) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(any_rank_can_be_the_root, Runner, test::EveryTransport) {
     for (int world = 2; world <= 8; ++world) {
         test::check_all_well(Runner::run(world, [&](auto& link) {
             const auto check = [&]<class Shape>() {

@@ -29,8 +29,8 @@ struct Guest {
     ~Guest() { --present; }
 };
 
-template <class Runner, class Strategy>
-void check_difference(int world, std::size_t first, std::size_t others) {
+template <class Runner, class Reducer>
+void check_difference(const Reducer& reducer, int world, std::size_t first, std::size_t others) {
     std::atomic<int> present{0};
     const auto outcomes = Runner::run(
         world,
@@ -38,7 +38,7 @@ void check_difference(int world, std::size_t first, std::size_t others) {
             const Guest guest(present);
             barrier(link);
             std::vector<float> values(link.rank() == 0 ? first : others);
-            const auto outcome = test::outcome_of([&] { all_reduce<Strategy>(link, std::span(values)); });
+            const auto outcome = test::outcome_of([&] { reducer.all_reduce(link, std::span(values)); });
             test::expect(outcome.threw, "no error");
             // From now on every call fails, at once and for the same reason.
             const auto next = test::outcome_of([&] { barrier(link); });
@@ -53,23 +53,25 @@ void check_difference(int world, std::size_t first, std::size_t others) {
     for (const auto& outcome : outcomes) BOOST_TEST((outcome.is_error && outcome.kind == ErrorKind::shape));
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(both_lengths_are_named_on_all_ranks, Runner, test::Transports) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(both_lengths_are_named_on_all_ranks, Runner, test::EveryTransport) {
     for (const int world : {2, 3}) {
-        test::for_each_reducer([&]<class Strategy>() {
-            check_difference<Runner, Strategy>(world, 100, 200);
-            check_difference<Runner, Strategy>(world, 200, 100);
-            check_difference<Runner, Strategy>(world, 99, 100);
+        test::for_each_reducer<Runner>([&](const auto& reducer) {
+            BOOST_TEST_CONTEXT(reducer.name << ", world " << world) {
+                check_difference<Runner>(reducer, world, 100, 200);
+                check_difference<Runner>(reducer, world, 200, 100);
+                check_difference<Runner>(reducer, world, 99, 100);
+            }
         });
     }
 }
 
 /// Short and long buffers take other ways through Fused: ranks on both must end.
 BOOST_AUTO_TEST_CASE_TEMPLATE(fused_too, Runner, SharedAddressSpaces) {
+    const auto fused = test::AnyReducer<typename Runner::link_type>::template of<Fused>();
     for (const int world : {2, 3}) {
-        check_difference<Runner, Fused>(world, 99, 100);
-        check_difference<Runner, Fused>(world, 100, 100'003);
-        check_difference<Runner, Fused>(world, 100'003, 100);
-        check_difference<Runner, Fused>(world, 100'003, 100'004);
+        check_difference<Runner>(fused, world, 100, 100'003);
+        check_difference<Runner>(fused, world, 100'003, 100);
+        check_difference<Runner>(fused, world, 100'003, 100'004);
     }
 }
 

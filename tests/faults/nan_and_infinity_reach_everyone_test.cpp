@@ -15,6 +15,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "faults/one_weight.hpp"
+#include "support/shared_memory.hpp"
 #include "support/world.hpp"
 
 namespace {
@@ -38,13 +39,13 @@ std::vector<float> rotated(int rank) {
     return elements;
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_nan_on_any_rank_is_nan_on_all, Runner, test::Transports) {
-    test::for_each_reducer([&]<class Strategy>() {
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_nan_on_any_rank_is_nan_on_all, Runner, test::EveryTransport) {
+    test::for_each_reducer<Runner>([&](const auto& reducer) {
         test::PerRank<std::vector<std::uint32_t>> bits(4);
         test::check_all_well(Runner::run(4, [&](auto& link) {
             const auto check = [&](const std::string& what, auto operation, auto&& action) {
                 std::vector<float> values = rotated(link.rank());
-                all_reduce<Strategy>(link, std::span(values), operation, action);
+                reducer.all_reduce(link, std::span(values), operation, action);
                 for (const float value : values) test::expect(std::isnan(value), what);
                 for (const std::uint32_t word : test::bits_of(values)) bits[link.rank()].push_back(word);
             };
@@ -55,20 +56,20 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_nan_on_any_rank_is_nan_on_all, Runner, test::Tra
 
             // The next call is not troubled by it.
             std::vector<float> values(4, static_cast<float>(link.rank() + 1));
-            all_reduce<Strategy>(link, std::span(values));
+            reducer.all_reduce(link, std::span(values));
             test::expect(values == std::vector<float>(4, 10.0F), "the next sum");
         }));
         BOOST_TEST(bits.all_are(bits[0]), "ranks hold other NaNs");
     });
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(opposite_infinities_are_nan_as_a_sum_only, Runner, test::Transports) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(opposite_infinities_are_nan_as_a_sum_only, Runner, test::EveryTransport) {
     test::check_all_well(Runner::run(4, [](auto& link) {
-        test::for_each_reducer([&]<class Strategy>() {
+        test::for_each_reducer(link, [&](const auto& reducer) {
             const auto reduced = [&](auto operation) {
                 const float brought[] = {inf, 1, 2, -inf};
                 std::vector<float> values(5, brought[link.rank()]);
-                all_reduce<Strategy>(link, std::span(values), operation);
+                reducer.all_reduce(link, std::span(values), operation);
                 const auto same = [&](float value) { return value == values[0] || std::isnan(value); };
                 test::expect(std::all_of(values.begin(), values.end(), same), "elements differ");
                 return values[0];
@@ -81,14 +82,14 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(opposite_infinities_are_nan_as_a_sum_only, Runner,
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_step_with_a_nan_is_the_same_on_all_ranks_and_the_next_one_works, Runner,
-                              test::Transports) {
+                              test::EveryTransport) {
     const std::vector<float> good{1, 2, 3, 4};
     for (std::size_t place = 0; place < 4; ++place) {
         std::vector<float> bad = good;
         bad[place] = nan;
         test::check_all_well(Runner::run(4, [&](auto& link) {
-            test::for_each_reducer([&]<class Strategy>() {
-                test::ReplicaOf<test::OneWeight, Strategy, decltype(link)> replica{test::OneWeight{}, link};
+            test::for_each_reducer(link, [&](const auto& reducer) {
+                test::ReplicaOf<test::OneWeight, decltype(link)> replica{test::OneWeight{}, link, reducer};
                 const MeanLoss poisoned = replica.backward(test::Inputs{bad});
                 // Every rank can decide to skip the step by what it sees, and all decide alike.
                 test::expect(std::isnan(poisoned.mean) && poisoned.weight == 4, "loss");

@@ -4,17 +4,20 @@
 
 #include <cstddef>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include <sys/socket.h>
 
 #include <boost/test/unit_test.hpp>
 
+#include <lockstep/topology/ring.hpp>
+#include <lockstep/topology/tree.hpp>
 #include <lockstep/transport/sockets.hpp>
 #include <lockstep/transport/sockets/local.hpp>
 
-#include "support/conformance/reducer.hpp"
+#include "support/reducers/every_reducer.hpp"
+#include "support/values.hpp"
 #include "support/world.hpp"
 
 namespace {
@@ -39,10 +42,9 @@ struct SmallBuffers {
     }
 };
 
-template <class Strategy>
-void check_ones(LocalSockets sockets, int world) {
-    // 64 MiB between two; less between more, whose bytes all pass through the same two cores.
-    const std::size_t mebibytes = world == 2 ? 64 : 16;
+using Link = BasicSockets<SmallBuffers>;
+
+void check_ones(const test::AnyReducer<Link>& topology, LocalSockets sockets, int world, std::size_t mebibytes) {
     const std::size_t length = (mebibytes << 20) / sizeof(float);
     detail::LocalMeeting meeting(world, sockets);
     std::vector<SocketsOptions> options;
@@ -54,28 +56,30 @@ void check_ones(LocalSockets sockets, int world) {
     shrink(options[0].listener, SO_SNDBUF);
     shrink(options[0].listener, SO_RCVBUF);
     test::check_all_well(test::on_ranks(world, [&](int rank) {
-        BasicSockets<SmallBuffers> link(options[static_cast<std::size_t>(rank)]);
+        Link link(options[static_cast<std::size_t>(rank)]);
         fail_together(link, [&] {
             std::vector<float> values(length, 1.0F);
-            all_reduce<Strategy>(link, std::span(values));
+            topology.all_reduce(link, std::span(values));
             const auto right = [&](std::size_t index) { return values[index] == static_cast<float>(world); };
             test::expect_each(length, right, "sums");
         });
     }));
 }
 
-BOOST_AUTO_TEST_CASE(megabytes_in_a_ring_pass_through_buffers_of_4096_bytes) {
-    for (const int world : {2, 3, 4}) {
-        check_ones<Ring>(LocalSockets::tcp, world);
-        check_ones<Ring>(LocalSockets::unix_domain, world);
+/// As the trial has it: 64 MiB between two; less between more, whose bytes all pass through the same two cores.
+void check_all(LocalSockets sockets) {
+    for (const auto& topology : test::every_topology<Link>()) {
+        const bool in_full =
+            topology.name == std::string_view(Ring::name) || topology.name == std::string_view(Tree::name);
+        for (const int world : {2, 3, 4}) {
+            BOOST_TEST_CONTEXT(topology.name << ", world " << world) {
+                check_ones(topology, sockets, world, !in_full ? 4 : world == 2 ? 64 : 16);
+            }
+        }
     }
 }
 
-BOOST_AUTO_TEST_CASE(megabytes_in_a_tree_pass_through_buffers_of_4096_bytes) {
-    for (const int world : {2, 3, 4}) {
-        check_ones<Tree>(LocalSockets::tcp, world);
-        check_ones<Tree>(LocalSockets::unix_domain, world);
-    }
-}
+BOOST_AUTO_TEST_CASE(megabytes_over_tcp_pass_through_buffers_of_4096_bytes) { check_all(LocalSockets::tcp); }
+BOOST_AUTO_TEST_CASE(megabytes_over_unix_pass_through_buffers_of_4096_bytes) { check_all(LocalSockets::unix_domain); }
 
 }  // namespace

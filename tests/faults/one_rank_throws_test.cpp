@@ -25,8 +25,10 @@
 #include <lockstep/optim/sgd.hpp>
 #include <lockstep/run/processes.hpp>
 #include <lockstep/run/threads.hpp>
+#include <lockstep/topology/ring.hpp>
 
-#include "support/conformance/reducer.hpp"
+#include "support/any_reducer.hpp"
+#include "support/world.hpp"
 
 namespace {
 
@@ -88,11 +90,11 @@ Data numbers() {
 using Net = Network<Sequential<Linear<2, 3>, Layer, Linear<3, 1>>, Loss>;
 
 /// Five steps, in the third of which some ranks throw. A rank whose weights have changed in that step says so.
-template <class Strategy, class Link>
-void train(Link& link, Place place, bool throws) {
+template <class Reducer, class Link>
+void train(const Reducer& reducer, Link& link, Place place, bool throws) {
     const Data data = numbers();
     Loader loader{data, SequentialSampler{}, 8};
-    DataParallel<Net, Strategy, Link> replica{Net(1), link};
+    DataParallel<Net, Reducer, Link> replica{Net(1), link, reducer};
     Sgd optimizer{{.learning_rate = 0.1, .momentum = 0.9}};
     trap = Place::nowhere;
     int step = 0;
@@ -124,9 +126,9 @@ bool ends_with_the_text(const std::string& message) { return message.ends_with("
 
 BOOST_AUTO_TEST_CASE(threads_are_released_and_the_message_is_kept) {
     for (const Place place : places) {
-        test::for_each_reducer([&]<class Strategy>() {
-            const std::string message = error_of(
-                [&] { run_threads(4, [&](Threads link) { train<Strategy>(link, place, link.rank() == 1); }); });
+        test::for_each_reducer<test::OverThreads>([&](const auto& reducer) {
+            const std::string message =
+                error_of([&] { run_threads(4, [&](Threads link) { train(reducer, link, place, link.rank() == 1); }); });
             BOOST_TEST(ends_with_the_text(message), message);
         });
     }
@@ -134,19 +136,19 @@ BOOST_AUTO_TEST_CASE(threads_are_released_and_the_message_is_kept) {
 
 BOOST_AUTO_TEST_CASE(two_threads_may_throw_at_once) {
     for (const Place place : places) {
-        const std::string message =
-            error_of([&] { run_threads(4, [&](Threads link) { train<Ring>(link, place, link.rank() % 2 == 1); }); });
+        const std::string message = error_of(
+            [&] { run_threads(4, [&](Threads link) { train(Executor<Ring>(), link, place, link.rank() % 2 == 1); }); });
         BOOST_TEST(ends_with_the_text(message), message);
     }
 }
 
 void check_processes(LocalSockets sockets, bool two) {
     for (const Place place : places) {
-        test::for_each_reducer([&]<class Strategy>() {
+        test::for_each_reducer<test::OverUnix>([&](const auto& reducer) {
             const std::string message = error_of([&] {
                 run_processes(
                     4,
-                    [&](Sockets link) { train<Strategy>(link, place, link.rank() == 1 || (two && link.rank() == 3)); },
+                    [&](Sockets link) { train(reducer, link, place, link.rank() == 1 || (two && link.rank() == 3)); },
                     {.sockets = sockets, .timeout = Seconds{10}});
             });
             BOOST_TEST(ends_with_the_text(message), message);
@@ -162,7 +164,7 @@ BOOST_AUTO_TEST_CASE(processes_are_released_and_the_message_is_kept) {
 BOOST_AUTO_TEST_CASE(two_processes_may_throw_at_once) { check_processes(LocalSockets::unix_domain, true); }
 
 BOOST_AUTO_TEST_CASE(without_an_exception_all_goes_well) {
-    BOOST_CHECK_NO_THROW(run_threads(4, [](Threads link) { train<Ring>(link, Place::loss, false); }));
+    BOOST_CHECK_NO_THROW(run_threads(4, [](Threads link) { train(Executor<Ring>(), link, Place::loss, false); }));
 }
 
 }  // namespace

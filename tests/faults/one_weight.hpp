@@ -11,7 +11,8 @@
 
 #include <lockstep/data_parallel/data_parallel.hpp>
 
-#include "support/conformance/reducer.hpp"
+#include "support/any_reducer.hpp"
+#include "support/values.hpp"
 #include "support/world.hpp"
 
 namespace test {
@@ -50,7 +51,8 @@ inline std::vector<float> whole_numbers(int first, int last) {
     return numbers;
 }
 
-template <class Net, class Strategy, class Link>
-using ReplicaOf = lockstep::DataParallel<Net, Strategy, std::remove_reference_t<Link>>;
+/// A replica that reduces by any reducer of its transport.
+template <class Net, class Link>
+using ReplicaOf = lockstep::DataParallel<Net, AnyReducer<std::remove_reference_t<Link>>, std::remove_reference_t<Link>>;
 
 }  // namespace test

@@ -18,8 +18,12 @@
 #include <boost/test/unit_test.hpp>
 
 #include <lockstep/collectives/broadcast.hpp>
+#include <lockstep/topology/naive.hpp>
+#include <lockstep/topology/ring.hpp>
+#include <lockstep/topology/tree.hpp>
 
 #include "support/conformance/reducer.hpp"
+#include "support/reducers/every_reducer.hpp"
 #include "support/world.hpp"
 
 namespace {
@@ -58,7 +62,9 @@ using Runners = boost::mpl::list<test::OverSockets<LocalSockets::tcp, SevenBytes
                                  test::OverSockets<LocalSockets::unix_domain, SevenBytes>>;
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(reducers_obey_their_laws_seven_bytes_at_a_time, Runner, Runners) {
-    test::for_each_reducer([]<class Strategy>() { test::check_reducer<Strategy, Runner>(std::array{1, 2, 3}); });
+    test::for_each_reducer<Runner>([&](const auto& reducer) {
+        test::check_reducer<Runner>(reducer, std::array{1, 2, 3});
+    });
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(every_byte_arrives_seven_at_a_time, Runner, Runners) {

@@ -6,21 +6,19 @@
 #include <span>
 #include <string>
 
-#include <boost/mpl/list.hpp>
 #include <boost/test/unit_test.hpp>
 
-#include "support/conformance/reducer.hpp"
+#include "support/any_reducer.hpp"
+#include "support/shared_memory.hpp"
 #include "support/world.hpp"
 
 namespace {
 
 using namespace lockstep;
-using Runners = boost::mpl::list<test::OverThreads, test::OverTcp>;
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(a_thousand_sums_of_one_float_on_eight_ranks, Runner, Runners) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_thousand_sums_of_one_float_on_eight_ranks, Runner, test::EveryTransport) {
     test::check_all_well(Runner::run(8, [](auto& link) {
-        test::for_each_reducer([&]<class Strategy>() {
-            reducer_of<Strategy> reducer;
+        test::for_each_reducer(link, [&](const auto& reducer) {
             for (int call = 0; call < 1000; ++call) {
                 float value = static_cast<float>(call + link.rank());
                 reducer.all_reduce(link, std::span(&value, 1));

@@ -15,6 +15,7 @@
 #include <lockstep/tensor/tensor.hpp>
 
 #include "faults/one_weight.hpp"
+#include "support/shared_memory.hpp"
 #include "support/world.hpp"
 
 namespace {
@@ -49,10 +50,10 @@ Data ten_rows() {
 template <class Runner, class EpochOf>
 void check_epoch(const EpochOf& epoch_of) {
     const Data data = ten_rows();
-    test::for_each_reducer([&]<class Strategy>() {
+    test::for_each_reducer<Runner>([&](const auto& reducer) {
         test::PerRank<int> steps(4);
         test::check_all_well(Runner::run(4, [&](auto& link) {
-            test::ReplicaOf<Echo, Strategy, decltype(link)> replica{Echo{}, link};
+            test::ReplicaOf<Echo, decltype(link)> replica{Echo{}, link, reducer};
             Loader loader{data, SequentialSampler{}, 1};
             double weight = 0;
             double sum = 0;
@@ -70,12 +71,12 @@ void check_epoch(const EpochOf& epoch_of) {
     });
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(blocks_of_3_3_3_and_1_rows_take_three_steps, Runner, test::Transports) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(blocks_of_3_3_3_and_1_rows_take_three_steps, Runner, test::EveryTransport) {
     const Shard blocks[] = {{0, 3}, {3, 3}, {6, 3}, {9, 1}};
     check_epoch<Runner>([&](auto& loader, int rank) { return loader.shard_epoch(0, blocks[rank], 3); });
 }
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(shards_of_3_3_2_and_2_rows_take_three_steps, Runner, test::Transports) {
+BOOST_AUTO_TEST_CASE_TEMPLATE(shards_of_3_3_2_and_2_rows_take_three_steps, Runner, test::EveryTransport) {
     check_epoch<Runner>([](auto& loader, int rank) { return loader.shard_epoch(0, rank, 4); });
 }
 

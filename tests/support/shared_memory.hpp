@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Worlds over SharedMemoryTransport, and buffers that every rank of them can reach.
+/// Worlds over SharedMemoryTransport.
 #pragma once
 
 #include <lockstep/transport/shared_memory.hpp>
@@ -13,5 +13,8 @@ struct OverSharedMemory
     : OverSockets<lockstep::LocalSockets::unix_domain, lockstep::SystemCalls, lockstep::SharedMemoryTransport> {
     static constexpr const char* name = "shared memory";
 };
+
+/// The transports on which trials run every reducer.
+using EveryTransport = boost::mpl::list<OverThreads, OverTcp, OverUnix, OverSharedMemory>;
 
 }  // namespace test

@@ -29,4 +29,18 @@ BOOST_AUTO_TEST_CASE(obeys_the_laws) {
     test::check_topology<Hierarchical<Ring, Ring, 100>>();
 }
 
+BOOST_AUTO_TEST_CASE(counts_follow_the_formula) {
+    using Rings = Hierarchical<Ring, Ring, 4>;
+    test::check_total_is_least<Rings>();
+    for (std::uint64_t groups = 1; groups <= 16; ++groups) {
+        const std::uint64_t world = 4 * groups;
+        const std::uint64_t elements = 10 * world;
+        for (const auto& counts : test::counts_of_ranks<Rings>(static_cast<int>(world), elements)) {
+            BOOST_TEST(counts.rounds == 2 * 3 + 2 * (groups - 1));
+            BOOST_TEST(counts.messages_sent == 2 * 3 + 2 * (groups - 1));
+            BOOST_TEST(counts.elements_sent == 2 * elements * (world - 1) / world);
+        }
+    }
+}
+
 }  // namespace

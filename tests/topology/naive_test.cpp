@@ -10,6 +10,7 @@ using lockstep::Naive;
 BOOST_AUTO_TEST_CASE(obeys_the_laws) { test::check_topology<Naive>(); }
 
 BOOST_AUTO_TEST_CASE(counts_follow_the_formula) {
+    test::check_total_is_least<Naive>();
     for (std::uint64_t world = 2; world <= 64; ++world) {
         const int size = static_cast<int>(world);
         const auto total = test::total_counts<Naive>(size, 1000);

@@ -10,6 +10,7 @@ using lockstep::Ring;
 BOOST_AUTO_TEST_CASE(obeys_the_laws) { test::check_topology<Ring>(); }
 
 BOOST_AUTO_TEST_CASE(counts_follow_the_formula) {
+    test::check_total_is_least<Ring>();
     for (std::uint64_t world = 2; world <= 64; ++world) {
         const int size = static_cast<int>(world);
         // A length that W divides: every rank sends the optimum, 2 n (W - 1) / W.

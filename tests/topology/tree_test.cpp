@@ -12,6 +12,7 @@ using lockstep::Tree;
 BOOST_AUTO_TEST_CASE(obeys_the_laws) { test::check_topology<Tree>(); }
 
 BOOST_AUTO_TEST_CASE(counts_follow_the_formula) {
+    test::check_total_is_least<Tree>();
     for (std::uint64_t world = 2; world <= 64; ++world) {
         const int size = static_cast<int>(world);
         const auto total = test::total_counts<Tree>(size, 1000);

@@ -13,6 +13,7 @@
 
 #include <lockstep/collectives/owner_action.hpp>
 #include <lockstep/collectives/reduction.hpp>
+#include <lockstep/core/arithmetic.hpp>
 #include <lockstep/core/concepts.hpp>
 #include <lockstep/topology/schedule.hpp>
 
@@ -132,6 +133,7 @@ private:
     /// The same for elements of any type: compiled once for each transport.
     template <class Link>
     void run_bytes(Link& link, const Call& call, std::span<std::byte> buffer, Half half, Combine combine, int root) {
+        const StandardArithmetic mode;
         const std::size_t element_bytes = size_of(call.request.type);
         const std::size_t elements = buffer.size() / element_bytes;
         const auto bytes_of = [&](const Shard& range) {
@@ -169,6 +171,7 @@ private:
 
     template <class Scalar, class Link, class Action>
     static void act(const Link& link, std::span<Scalar> buffer, Action& owner_acts) {
+        const StandardArithmetic mode;
         const int chunks = Shape::chunks(link.world_size());
         for (int chunk = 0; chunk < chunks;) {
             // Neighbouring chunks are one piece: fewer calls, longer loops.
@@ -215,6 +218,23 @@ template <class Strategy>
 using reducer_of = typename ReducerOf<Strategy>::type;
 
 namespace detail {
+
+/// Does rank r own chunk r, of as many chunks as there are ranks, and nothing else?
+template <Topology Shape>
+constexpr bool ranks_own_their_shards(int world_size) {
+    if (Shape::chunks(world_size) != world_size) return false;
+    for (int chunk = 0; chunk < world_size; ++chunk) {
+        for (int rank = 0; rank < world_size; ++rank) {
+            if (Shape::owns(rank, world_size, chunk) != (rank == chunk)) return false;
+        }
+    }
+    return true;
+}
+template <Topology Shape>
+constexpr void check_ranks_own_their_shards() {
+    static_assert(ranks_own_their_shards<Shape>(3) && ranks_own_their_shards<Shape>(8),
+                  "shards need a topology in which every rank owns its own, as Ring, Direct and Circulant");
+}
 
 template <class Strategy>
 concept ServesOneTransport = Strategy::serves_one_transport;

@@ -19,6 +19,7 @@
 
 #include <lockstep/collectives/all_reduce.hpp>
 #include <lockstep/collectives/fused_kernel.hpp>
+#include <lockstep/core/arithmetic.hpp>
 #include <lockstep/transport/board.hpp>
 
 namespace lockstep {
@@ -109,6 +110,7 @@ public:
     /// @throws ShapeError if lengths differ, TransportError and its kinds; the buffer then holds unspecified values
     template <class Scalar, SharedAddressSpace Link, class Operator = Sum, class Action = KeepSum>
     void all_reduce(Link& link, std::span<Scalar> buffer, Operator = {}, Action&& owner_acts = {}) {
+        const StandardArithmetic mode;
         const Call call = link.begin(
             {Operation::all_reduce, Operator::kind, element_type_of<Scalar>, 0, short_name(name), buffer.size()});
         if (link.world_size() == 1) return fuse_alone(buffer, owner_acts);

@@ -15,7 +15,15 @@
 
 namespace lockstep {
 
-enum class Operation : std::uint8_t { all_reduce = 1, reduce = 2, distribute = 3, broadcast = 4, barrier = 5 };
+enum class Operation : std::uint8_t {
+    all_reduce = 1,
+    reduce = 2,
+    distribute = 3,
+    broadcast = 4,
+    barrier = 5,
+    reduce_scatter = 6,
+    all_gather = 7
+};
 enum class Reduction : std::uint8_t { none = 0, sum = 1, min = 2, max = 3 };
 enum class ElementType : std::uint8_t { float32 = 1, float64 = 2, int32 = 3, int64 = 4, uint8 = 5 };
 
@@ -61,6 +69,8 @@ constexpr const char* name_of(Operation operation) noexcept {
         case Operation::distribute: return "distribute";
         case Operation::broadcast: return "broadcast";
         case Operation::barrier: return "barrier";
+        case Operation::reduce_scatter: return "reduce_scatter";
+        case Operation::all_gather: return "all_gather";
     }
     return "unknown operation";
 }
@@ -118,10 +128,11 @@ inline std::string to_string(std::uint64_t sequence, const Request& request) {
 }
 inline std::string to_string(const Call& call) { return to_string(call.sequence, call.request); }
 
-/// The error of two ranks that met in different calls; names both sides.
+/// The error of two ranks that met in different calls; names both sides. A ShapeError if nothing but lengths differ.
 inline Failure disagreement(int rank, const Call& call, int peer, std::uint64_t sequence, const Request& request) {
-    const bool sizes_only = call.request.operation == request.operation && call.request.type == request.type;
-    return {sizes_only ? ErrorKind::shape : ErrorKind::transport, peer,
+    Request same_length = request;
+    same_length.elements = call.request.elements;
+    return {sequence == call.sequence && same_length == call.request ? ErrorKind::shape : ErrorKind::transport, peer,
             "ranks disagree: rank " + std::to_string(rank) + " is in " + to_string(call) + ", rank " +
                 std::to_string(peer) + " in " + to_string(sequence, request)};
 }

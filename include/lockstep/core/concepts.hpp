@@ -118,7 +118,7 @@ concept Transport = KnowsItsRank<Link> && NumbersCalls<Link> && ExchangesBytes<L
 
 /// `all_reduce(transport, buffer, reduction, owner_acts)`: the elementwise reduction over all ranks, on all ranks,
 /// with the same bits on each. `owner_acts(piece, first_element)` is called on finished pieces between the two
-/// halves: by one rank and the rest receive its result, or by several on the same bits.
+/// halves: by one rank and the rest receive its result, or by several on the same bits, in StandardArithmetic.
 template <class Strategy, class Link, class Scalar>
 concept ReducesOver = requires(Strategy strategy, Link& link, std::span<Scalar> buffer) {
     strategy.all_reduce(link, buffer);

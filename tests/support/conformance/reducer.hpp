@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// The laws of a Reducer: the test of a new reducer or topology calls check_reducer for each transport.
+/// The laws of a Reducer. Those of the library are in the list of support/reducers/; the test of another one calls
+/// check_reducer for each transport.
 #pragma once
 
 #include <algorithm>
@@ -19,22 +20,12 @@
 
 #include <lockstep/collectives/all_reduce.hpp>
 #include <lockstep/collectives/barrier.hpp>
-#include <lockstep/topology/naive.hpp>
-#include <lockstep/topology/ring.hpp>
-#include <lockstep/topology/tree.hpp>
 
+#include "support/any_reducer.hpp"
 #include "support/values.hpp"
 #include "support/world.hpp"
 
 namespace test {
-
-/// Calls `visit.template operator()<Strategy>()` for each reducer of the library.
-template <class Visit>
-void for_each_reducer(const Visit& visit) {
-    visit.template operator()<lockstep::Naive>();
-    visit.template operator()<lockstep::Tree>();
-    visit.template operator()<lockstep::Ring>();
-}
 
 /// None, fewer than any world, one that no world divides, and enough for every loop of the kernels.
 inline constexpr std::array<std::size_t, 9> lengths{0, 1, 2, 3, 4, 5, 7, 64, 1023};
@@ -63,53 +54,6 @@ void fill(std::span<Scalar> values, int rank, int world) {
         values[index] = static_cast<Scalar>(contribution<Operator>(rank, world, index));
     }
 }
-
-template <class Link, class Scalar, class Operator>
-struct ReductionOf {
-    void (*run)(Link&, std::span<Scalar>);
-};
-template <class Link, class Operator>
-struct ReductionsBy : ReductionOf<Link, float, Operator>,
-                      ReductionOf<Link, double, Operator>,
-                      ReductionOf<Link, std::int32_t, Operator>,
-                      ReductionOf<Link, std::int64_t, Operator> {};
-
-/// A reducer behind function pointers: the laws are compiled once for each transport, not for each reducer too.
-template <class Link>
-struct AnyReducer : ReductionsBy<Link, lockstep::Sum>,
-                    ReductionsBy<Link, lockstep::Min>,
-                    ReductionsBy<Link, lockstep::Max> {
-    using Action = std::function<void(std::span<double>, std::size_t)>;
-    void (*run_with_action)(Link&, std::span<double>, const Action&);
-
-    template <class Scalar, class Operator = lockstep::Sum>
-    void all_reduce(Link& link, std::span<Scalar> values, Operator = {}) const {
-        ReductionOf<Link, Scalar, Operator>::run(link, values);
-    }
-    void all_reduce_and_act(Link& link, std::span<double> values, const Action& action) const {
-        run_with_action(link, values, action);
-    }
-
-    template <class Strategy>
-    static AnyReducer of() {
-        AnyReducer reducer;
-        set<Strategy, lockstep::Sum, float, double, std::int32_t, std::int64_t>(reducer);
-        set<Strategy, lockstep::Min, float, double, std::int32_t, std::int64_t>(reducer);
-        set<Strategy, lockstep::Max, float, double, std::int32_t, std::int64_t>(reducer);
-        reducer.run_with_action = [](Link& link, std::span<double> values, const Action& action) {
-            lockstep::all_reduce<Strategy>(link, values, lockstep::Sum{}, action);
-        };
-        return reducer;
-    }
-
-private:
-    template <class Strategy, class Operator, class... Scalars>
-    static void set(AnyReducer& reducer) {
-        ((static_cast<ReductionOf<Link, Scalars, Operator>&>(reducer).run =
-              [](Link& link, std::span<Scalars> values) { lockstep::all_reduce<Strategy>(link, values, Operator{}); }),
-         ...);
-    }
-};
 
 /// On a rank: one all_reduce of every operator and type at this length.
 template <class Operator, class Scalar, class Link>
@@ -200,7 +144,7 @@ void check_owners_act(const ReducerOver<Runner>& reducer, int world) {
                 expect_each(piece.size(), finished, "when the owner acts");
                 for (double& value : piece) value = value / 2 + 1;
             };
-            reducer.all_reduce_and_act(link, values.span(), owner_acts);
+            reducer.all_reduce(link, values.span(), lockstep::Sum{}, owner_acts);
             const auto acted = [held = values.span(), world](std::size_t index) {
                 return held[index] == reduced<lockstep::Sum>(world, index) / 2.0 + 1;
             };
@@ -246,9 +190,8 @@ void check_lengths_must_agree(const ReducerOver<Runner>& reducer, int world, std
 }
 
 /// All of it, in these worlds.
-template <class Strategy, class Runner, class Worlds = decltype(worlds)>
-void check_reducer(const Worlds& world_sizes = worlds) {
-    const auto reducer = ReducerOver<Runner>::template of<Strategy>();
+template <class Runner, class Worlds = decltype(worlds)>
+void check_reducer(const ReducerOver<Runner>& reducer, const Worlds& world_sizes = worlds) {
     check_alone<Runner>(reducer);
     for (const int world : world_sizes) {
         BOOST_TEST_CONTEXT("world " << world << " over " << Runner::name) {
@@ -261,6 +204,11 @@ void check_reducer(const Worlds& world_sizes = worlds) {
             check_lengths_must_agree<Runner>(reducer, world, 0, 1);
         }
     }
+}
+
+template <class Strategy, class Runner, class Worlds = decltype(worlds)>
+void check_reducer(const Worlds& world_sizes = worlds) {
+    check_reducer<Runner>(ReducerOver<Runner>::template of<Strategy>(), world_sizes);
 }
 
 }  // namespace test

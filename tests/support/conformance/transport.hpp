@@ -209,8 +209,8 @@ void check_disagreements() {
     check(odd, ErrorKind::transport, "reduce #0 (sum of 200 float32, 800 bytes, ring)");
     odd = plain;
     odd.topology = lockstep::short_name("tree");
-    check(odd, ErrorKind::shape, "all_reduce #0 (sum of 200 float32, 800 bytes, tree)");
-    check(plain, ErrorKind::shape, "all_reduce #2 (sum of 200 float32, 800 bytes, ring)", 2);
+    check(odd, ErrorKind::transport, "all_reduce #0 (sum of 200 float32, 800 bytes, tree)");
+    check(plain, ErrorKind::transport, "all_reduce #2 (sum of 200 float32, 800 bytes, ring)", 2);
 }
 
 /// Ranks that wait for one that has left are told who it is.
