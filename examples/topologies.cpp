@@ -229,7 +229,7 @@ std::string readable_bytes(double bytes) { return readable(bytes, 1024, {"B", "K
 std::string readable_seconds(double seconds) { return readable(seconds * 1e6, 1000, {"us", "ms", "s"}); }
 
 void count(const Settings& settings) {
-    constexpr std::size_t elements = 100'000'000;
+    constexpr std::size_t elements = longest_chunk;  // in one segment with every topology
     std::printf("A buffer of n elements, summed over %s. Of the busiest rank:\n\n", ranks(settings.workers).c_str());
     std::printf("%-20s%8s%10s%10s%10s\n", "topology", "rounds", "messages", "sends", "adds");
     for (const Row& each : chosen(settings)) {

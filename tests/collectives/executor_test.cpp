@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <cstdlib>
 #include <new>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <boost/test/unit_test.hpp>
 
+#include <lockstep/collectives/all_gather.hpp>
 #include <lockstep/topology/circulant.hpp>
 #include <lockstep/topology/direct.hpp>
 #include <lockstep/topology/ring.hpp>
@@ -192,6 +194,54 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_two_halves_are_an_all_reduce_bit_for_bit, Runn
             using Link = test::LinkOf<decltype(link)>;
             for (const auto& topology : test::every_topology<Link>()) check(topology);
             check(test::AnyReducer<Link>::template of<TwoRings>());
+        }));
+    }
+}
+
+/// Segments of two lengths, more than one of each.
+template <class Shape>
+std::size_t long_length(int world) {
+    return 3 * longest_chunk * static_cast<std::size_t>(Shape::chunks(world)) + 2;
+}
+
+template <class Shape, class Link>
+void expect_segments(Link& link) {
+    const int world = link.world_size();
+    const std::size_t length = long_length<Shape>(world);
+    test::expect(segments_of<Shape>(world, length) == 4, "number of segments");
+    std::vector<float> whole(length);
+    test::fill<Sum>(std::span(whole), link.rank(), world);
+    std::vector<float> halves = whole;
+    std::size_t acted = 0;
+    const auto act = [&](std::span<float> piece, std::size_t first) {
+        acted += piece.size();
+        for (std::size_t index = 0; index < piece.size(); ++index)
+            piece[index] += static_cast<float>((first + index) % 5);
+    };
+    Executor<Shape> executor;
+    const Traffic before = link.traffic();
+    executor.all_reduce(link, std::span(whole), Sum{}, act);
+    const Traffic after = link.traffic();
+    const auto right = [&](std::size_t index) {
+        return whole[index] == static_cast<float>(test::reduced<Sum>(world, index)) + static_cast<float>(index % 5);
+    };
+    test::expect_each(length, right, Shape::name);
+    const Counts counts = counts_of<Shape>(link.rank(), world, length);
+    test::expect(after.messages - before.messages == counts.messages_sent, "messages");
+    test::expect(after.bytes - before.bytes == 4 * counts.elements_sent, "bytes");
+    executor.reduce(link, std::span(halves), Sum{}, act);
+    executor.distribute(link, std::span(halves));
+    test::expect(halves == whole, "the halves make something else");
+    const std::vector<std::int64_t> all = gather(link, static_cast<std::int64_t>(acted));
+    test::expect(std::accumulate(all.begin(), all.end(), std::int64_t{0}) == static_cast<std::int64_t>(2 * length),
+                 "not every element has been acted on twice");
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(long_buffers_are_reduced_in_segments, Runner, test::Transports) {
+    for (const int world : {1, 2, 3}) {
+        test::check_all_well(Runner::run(world, [](auto& link) {
+            expect_segments<Ring>(link);
+            expect_segments<Tree>(link);
         }));
     }
 }

@@ -27,7 +27,7 @@ namespace close = boost::test_tools;
 constexpr LinkModel hockney{.latency = 20e-6, .seconds_per_byte = 1e-9, .seconds_per_byte_combined = 0.25e-9};
 constexpr LinkModel loggp{
     .latency = 20e-6, .seconds_per_byte = 1e-9, .seconds_per_byte_combined = 0.25e-9, .overhead = 3e-6};
-constexpr std::size_t elements = 5040 * 64;  // cut evenly by every world size below
+constexpr std::size_t elements = 5040 * 48;  // cut evenly by every world size below
 constexpr double bytes = 4.0 * elements;
 
 template <Topology Shape>

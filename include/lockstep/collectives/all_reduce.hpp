@@ -20,14 +20,14 @@ void all_reduce(Link& link, std::span<Scalar> buffer, Operator operation = {}, A
     detail::shared_reducer<Strategy>().all_reduce(link, buffer, operation, std::forward<Action>(owner_acts));
 }
 
-/// The first half: owners (see `Shape::owns`) hold finished pieces, the rest of the buffer is unspecified. With Ring
-/// this is a reduce-scatter, with Naive and Tree a reduce to rank 0.
+/// The first half: owners hold finished pieces, the rest of the buffer is unspecified. Who owns what is what `Shape::owns`
+/// says of each of the buffer's segments (`segments_of<Shape>`). With Naive and Tree this is a reduce to rank 0.
 template <Topology Shape, class Scalar, Transport Link, class Operator = Sum>
 void reduce(Link& link, std::span<Scalar> buffer, Operator operation = {}) {
     detail::shared_reducer<Shape>().reduce(link, buffer, operation);
 }
 
-/// The second half: every rank gets the owners' pieces. With Ring an all-gather, with Naive and Tree a broadcast.
+/// The second half: every rank gets the owners' pieces. With Naive and Tree a broadcast.
 template <Topology Shape, class Scalar, Transport Link>
 void distribute(Link& link, std::span<Scalar> buffer) {
     detail::shared_reducer<Shape>().distribute(link, buffer);

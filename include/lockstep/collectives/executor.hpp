@@ -85,6 +85,8 @@ private:
 /// Runs `Shape` over a transport. Messages and bytes are those of `counts_of<Shape>`, whatever the length: zero
 /// elements still send empty messages, so that ranks stay in step and disagreements are found.
 ///
+/// Long buffers are reduced in segments (`segments_of<Shape>`); owners own their chunks of each.
+///
 /// Order of addition is that of the schedule: the same bits on all ranks, in every run and over every transport.
 /// Errors: those of the transport, on every rank; the buffer then holds unspecified values.
 /// Allocates only the first time, for the schedule and for what steps stage or keep: up to n bytes.
@@ -96,24 +98,30 @@ public:
     template <class Scalar, Transport Link, class Operator = Sum, class Action = KeepSum>
     void all_reduce(Link& link, std::span<Scalar> buffer, Operator = {}, Action&& owner_acts = {}) {
         const Call call = begin<Scalar>(link, Operation::all_reduce, Operator::kind, buffer.size());
-        run_half(link, call, buffer, Half::reduce, combine_of<Operator, Scalar>());
-        act(link, buffer, owner_acts);
-        run_half(link, call, buffer, Half::distribute, nullptr);
+        for_each_segment(link, buffer, [&](std::span<Scalar> segment, std::size_t first) {
+            run_half(link, call, segment, Half::reduce, combine_of<Operator, Scalar>());
+            act(link, segment, first, owner_acts);
+            run_half(link, call, segment, Half::distribute, nullptr);
+        });
     }
 
     /// The first half: afterwards owners hold finished pieces; the rest of the buffer is unspecified.
     template <class Scalar, Transport Link, class Operator = Sum, class Action = KeepSum>
     void reduce(Link& link, std::span<Scalar> buffer, Operator = {}, Action&& owner_acts = {}) {
         const Call call = begin<Scalar>(link, Operation::reduce, Operator::kind, buffer.size());
-        run_half(link, call, buffer, Half::reduce, combine_of<Operator, Scalar>());
-        act(link, buffer, owner_acts);
+        for_each_segment(link, buffer, [&](std::span<Scalar> segment, std::size_t first) {
+            run_half(link, call, segment, Half::reduce, combine_of<Operator, Scalar>());
+            act(link, segment, first, owner_acts);
+        });
     }
 
     /// The second half: afterwards every rank holds the pieces of their owners.
     template <class Scalar, Transport Link>
     void distribute(Link& link, std::span<Scalar> buffer) {
         const Call call = begin<Scalar>(link, Operation::distribute, Reduction::none, buffer.size());
-        run_half(link, call, buffer, Half::distribute, nullptr);
+        for_each_segment(link, buffer, [&](std::span<Scalar> segment, std::size_t) {
+            run_half(link, call, segment, Half::distribute, nullptr);
+        });
     }
 
     /// One half of a call that the caller has begun, with ranks renumbered so that `root` plays the part of rank 0.
@@ -169,16 +177,27 @@ private:
         return transfer.any() ? (transfer.peer + root) % world_size : -1;
     }
 
+    /// `work(segment, its first element)`; the segments are those of `segments_of<Shape>`.
+    template <class Scalar, class Link, class Work>
+    static void for_each_segment(const Link& link, std::span<Scalar> buffer, const Work& work) {
+        const int segments = segments_of<Shape>(link.world_size(), buffer.size());
+        for (int segment = 0; segment < segments; ++segment) {
+            const Shard place = shard_of(buffer.size(), segment, segments);
+            work(buffer.subspan(place.begin, place.size), place.begin);
+        }
+    }
+
+    /// `segment` begins at element `first_element` of the buffer.
     template <class Scalar, class Link, class Action>
-    static void act(const Link& link, std::span<Scalar> buffer, Action& owner_acts) {
+    static void act(const Link& link, std::span<Scalar> segment, std::size_t first_element, Action& owner_acts) {
         const StandardArithmetic mode;
         const int chunks = Shape::chunks(link.world_size());
         for (int chunk = 0; chunk < chunks;) {
             // Neighbouring chunks are one piece: fewer calls, longer loops.
             const int first = chunk;
             while (chunk < chunks && Shape::owns(link.rank(), link.world_size(), chunk)) ++chunk;
-            const Shard piece = elements_of({0, first, chunk - first}, buffer.size(), chunks);
-            if (piece.size > 0) owner_acts(buffer.subspan(piece.begin, piece.size), piece.begin);
+            const Shard piece = elements_of({0, first, chunk - first}, segment.size(), chunks);
+            if (piece.size > 0) owner_acts(segment.subspan(piece.begin, piece.size), first_element + piece.begin);
             if (chunk == first) ++chunk;
         }
     }

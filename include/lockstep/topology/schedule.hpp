@@ -42,6 +42,18 @@ constexpr Shard elements_of(const Transfer& transfer, std::size_t elements, int 
     return {first.begin, last.end() - first.begin};
 }
 
+/// Longer chunks are cut: an all-reduce then runs in segments, one after the other, so that what the first half has
+/// summed is still in the cache when the second half hands it out.
+inline constexpr std::size_t longest_chunk = std::size_t{1} << 18;  // elements
+
+/// How many segments that makes of a buffer. Segment s is `shard_of(elements, s, segments)`; an empty buffer is one.
+template <Topology Shape>
+constexpr int segments_of(int world_size, std::size_t elements) {
+    const std::size_t longest = longest_chunk * static_cast<std::size_t>(Shape::chunks(world_size));
+    const std::size_t segments = (elements + longest - 1) / longest;
+    return segments > 0 ? static_cast<int>(segments) : 1;
+}
+
 /// What one rank does in one all-reduce.
 struct Counts {
     std::uint64_t rounds = 0;  ///< steps, each a send, a receive, or both at once
@@ -56,15 +68,22 @@ struct Counts {
 template <Topology Shape>
 constexpr Counts counts_of(int rank, int world_size, std::size_t elements) {
     Counts counts;
+    const int chunks = Shape::chunks(world_size);
+    const auto segments = static_cast<std::uint64_t>(segments_of<Shape>(world_size, elements));
+    // Segments have one length, or that and one more: `longer` of them.
+    const std::uint64_t longer = elements % segments;
+    const auto of_each = [&](const Transfer& transfer) {
+        const std::size_t least = elements_of(transfer, elements / segments, chunks).size;
+        if (longer == 0) return segments * least;
+        return (segments - longer) * least + longer * elements_of(transfer, elements / segments + 1, chunks).size;
+    };
     const auto count = [&](const Step& step) {
-        if (step.send.any() || step.receive.any()) ++counts.rounds;
+        if (step.send.any() || step.receive.any()) counts.rounds += segments;
         if (step.send.any()) {
-            ++counts.messages_sent;
-            counts.elements_sent += elements_of(step.send, elements, Shape::chunks(world_size)).size;
+            counts.messages_sent += segments;
+            counts.elements_sent += of_each(step.send);
         }
-        if (step.receive.any() && step.fold != Fold::copy) {
-            counts.elements_combined += elements_of(step.receive, elements, Shape::chunks(world_size)).size;
-        }
+        if (step.receive.any() && step.fold != Fold::copy) counts.elements_combined += of_each(step.receive);
     };
     Shape::reduce(rank, world_size, count);
     Shape::distribute(rank, world_size, count);

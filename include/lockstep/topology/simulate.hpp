@@ -57,6 +57,9 @@ public:
     }
 
     /// Every rank goes on from where it was. @throws ConfigurationError naming rank and step, if it would wait for ever.
+    /// Of the segment that is run next.
+    void set_length(std::size_t elements) noexcept { elements_ = elements; }
+
     void run(Half half, const Schedule& schedule) {
         half_ = half;
         schedule_ = &schedule;
@@ -241,8 +244,13 @@ template <Topology Shape>
 Prediction simulate(int world_size, std::size_t elements, std::size_t element_bytes, const LinkModel& model) {
     const int chunks = world_size < 1 ? 1 : Shape::chunks(world_size);
     detail::Simulation simulation(Shape::name, world_size, chunks, elements, element_bytes, model);
-    for (const Half half : {Half::reduce, Half::distribute}) {
-        simulation.run(half, schedule_of<Shape>(half, world_size));
+    const Schedule reduce = schedule_of<Shape>(Half::reduce, world_size);
+    const Schedule distribute = schedule_of<Shape>(Half::distribute, world_size);
+    const int segments = segments_of<Shape>(world_size, elements);
+    for (int segment = 0; segment < segments; ++segment) {
+        simulation.set_length(shard_of(elements, segment, segments).size);
+        simulation.run(Half::reduce, reduce);
+        simulation.run(Half::distribute, distribute);
     }
     return std::move(simulation).prediction();
 }
