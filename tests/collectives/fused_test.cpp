@@ -23,8 +23,8 @@ using SharedAddressSpaces = boost::mpl::list<test::OverThreads, test::OverShared
 BOOST_AUTO_TEST_CASE_TEMPLATE(obeys_the_laws, Runner, SharedAddressSpaces) { test::check_reducer<Fused, Runner>(); }
 
 /// Sizes beyond a board's slot take another way through the code than those below.
-constexpr std::size_t around_the_slot[] = {tiny_bytes / 4,     tiny_bytes / 4 + 1, slot_bytes / 4,
-                                           slot_bytes / 4 + 1, slot_bytes / 2 + 7, 100'003};
+constexpr std::size_t around_the_slot[] = {tiny_bytes / 4, tiny_bytes / 4 + 1, 1024 / 4,           1024 / 4 + 1,
+                                           slot_bytes / 4, slot_bytes / 4 + 1, slot_bytes / 2 + 7, 100'003};
 
 template <class Link>
 void expect_sums(Link& link, std::span<float> values) {

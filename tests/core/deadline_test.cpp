@@ -33,6 +33,14 @@ BOOST_AUTO_TEST_CASE(a_deadline_lies_that_far_ahead) {
     BOOST_TEST(left <= 100'000);
 }
 
+BOOST_AUTO_TEST_CASE(a_rough_deadline_lies_about_that_far_ahead) {
+    const auto before = Deadline::Clock::now();
+    const Deadline deadline = Deadline::soon_after(Seconds{100});
+    const auto after = Deadline::Clock::now();
+    BOOST_TEST((deadline.time() >= before + std::chrono::seconds{99}));
+    BOOST_TEST((deadline.time() <= after + std::chrono::seconds{101}));
+}
+
 BOOST_AUTO_TEST_CASE(a_deadline_of_nothing_has_passed) {
     for (const double span : {0.0, -1.0, -1e300, -std::numeric_limits<double>::infinity()}) {
         const Deadline deadline = Deadline::after(Seconds{span});

@@ -116,7 +116,7 @@ public:
         if (link.world_size() == 1) return fuse_alone(buffer, owner_acts);
         sources_.resize(static_cast<std::size_t>(link.world_size()));
         targets_.resize(sources_.size());
-        if (buffer.size_bytes() <= slot_bytes) return on_boards<Operator>(link, call, buffer, 0, owner_acts);
+        if (buffer.size_bytes() <= short_bytes) return on_boards<Operator>(link, call, buffer, 0, owner_acts);
         if (!in_place<Operator>(link, call, buffer, owner_acts)) {
             // Somebody's memory is its own: all goes over the boards, slot by slot.
             constexpr std::size_t elements = slot_bytes / sizeof(Scalar);
@@ -128,6 +128,9 @@ public:
     }
 
 private:
+    /// Up to here every rank adds everything, for one wait less; beyond, the lines of the boards cost more than that.
+    static constexpr std::size_t short_bytes = 1024;
+
     template <class Scalar, class Action>
     static void fuse_alone(std::span<Scalar> buffer, Action& owner_acts) {
         if (!buffer.empty()) owner_acts(buffer, std::size_t{0});

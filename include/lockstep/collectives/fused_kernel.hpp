@@ -41,10 +41,21 @@ template <int Width, std::size_t World, class Scalar, class Action>
     using Memory [[gnu::vector_size(Width), gnu::aligned(alignof(Scalar)), gnu::may_alias]] = Scalar;
     constexpr std::size_t lanes = static_cast<std::size_t>(Width) / sizeof(Scalar);
     constexpr std::size_t at_once = 4;
+    constexpr std::size_t turns_ahead = 4;
     const std::size_t world = World > 0 ? World : pieces.sources.size();
     const std::size_t target_count = pieces.targets.size();
     std::size_t at = pieces.begin;
+    // A line of another rank that is first read, and then written, crosses between the cores twice: it is asked for to be
+    // written at once, some turns ahead.
+    const auto prefetch = [&](std::size_t first) {
+        for (std::size_t target = 0; target < target_count; ++target) {
+            for (std::size_t part = 0; part < at_once; ++part) {
+                __builtin_prefetch(pieces.target(target) + first + part * lanes, 1);
+            }
+        }
+    };
     for (; at + at_once * lanes <= pieces.end; at += at_once * lanes) {
+        if (at + (turns_ahead + 1) * at_once * lanes <= pieces.end) prefetch(at + turns_ahead * at_once * lanes);
         Vector sum[at_once];
         for (std::size_t part = 0; part < at_once; ++part) {
             sum[part] = *reinterpret_cast<const Memory*>(pieces.source(0) + at + part * lanes);
@@ -90,11 +101,11 @@ void fuse_baseline(const FusedPieces<Scalar>& pieces, const Action& action) noex
 }
 #if defined(__x86_64__)
 template <class Scalar, class Action>
-[[gnu::target("avx2")]] void fuse_avx2(const FusedPieces<Scalar>& pieces, const Action& action) noexcept {
+[[gnu::target("avx2,prfchw")]] void fuse_avx2(const FusedPieces<Scalar>& pieces, const Action& action) noexcept {
     fuse_any<32>(pieces, action);
 }
 template <class Scalar, class Action>
-[[gnu::target("avx512f")]] void fuse_avx512(const FusedPieces<Scalar>& pieces, const Action& action) noexcept {
+[[gnu::target("avx512f,prfchw")]] void fuse_avx512(const FusedPieces<Scalar>& pieces, const Action& action) noexcept {
     fuse_any<64>(pieces, action);
 }
 #endif

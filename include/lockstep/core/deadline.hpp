@@ -7,6 +7,8 @@
 #include <climits>
 #include <string>
 
+#include <time.h>
+
 #include <lockstep/core/config.hpp>
 
 namespace lockstep {
@@ -27,11 +29,19 @@ class Deadline {
 public:
     using Clock = std::chrono::steady_clock;
 
-    static Deadline after(Seconds span) {
-        // A year is as good as for ever, less than nothing as nothing; both keep the sum inside the clock's range.
-        const Seconds bounded = span < Seconds{3.2e7} ? span : Seconds{3.2e7};
-        const Seconds ahead = bounded > Seconds{0} ? bounded : Seconds{0};
-        return Deadline{Clock::now() + std::chrono::duration_cast<Clock::duration>(ahead)};
+    static Deadline after(Seconds span) { return after(span, Clock::now()); }
+
+    /// The same, give or take some ticks of the system, for a tenth of the cost: for what is done in microseconds.
+    static Deadline soon_after(Seconds span) {
+#if defined(CLOCK_MONOTONIC_COARSE)
+        timespec tick{};
+        ::clock_gettime(CLOCK_MONOTONIC_COARSE, &tick);
+        // The last tick of the clock: at most 10 ms ago.
+        const auto now = std::chrono::seconds(tick.tv_sec) + std::chrono::nanoseconds(tick.tv_nsec);
+        return after(span, Clock::time_point(now) + std::chrono::milliseconds(10));
+#else
+        return after(span);
+#endif
     }
 
     Clock::time_point time() const noexcept { return time_; }
@@ -46,6 +56,14 @@ public:
 
 private:
     explicit Deadline(Clock::time_point time) noexcept : time_(time) {}
+
+    static Deadline after(Seconds span, Clock::time_point now) {
+        // A year is as good as for ever, less than nothing as nothing; both keep the sum inside the clock's range.
+        const Seconds bounded = span < Seconds{3.2e7} ? span : Seconds{3.2e7};
+        const Seconds ahead = bounded > Seconds{0} ? bounded : Seconds{0};
+        return Deadline{now + std::chrono::duration_cast<Clock::duration>(ahead)};
+    }
+
     Clock::time_point time_;
 };
 

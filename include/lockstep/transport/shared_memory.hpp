@@ -240,8 +240,9 @@ public:
         try {
             sockets_.exchange(call, outgoing, incoming);
         } catch (...) {
+            // Both ends of a connection may find a fault at once: what all ranks throw is what the memory has first.
             memory_->fail(current_failure(rank()));
-            throw;
+            raise_failure();
         }
     }
 

@@ -49,7 +49,7 @@ public:
 
     Call begin(const Request& request) {
         if (failure_) raise(*failure_);
-        return {calls_++, request, Deadline::after(options.timeout)};
+        return {calls_++, request, Deadline::soon_after(options.timeout)};
     }
 
     void exchange(const Call& call, const Outgoing& outgoing, const Incoming& incoming) {

@@ -53,7 +53,8 @@ public:
     struct alignas(128) Rank {
         Doorbell bell;
         std::atomic<bool> left{false};
-        std::uint64_t calls = 0;
+        // Used by the rank itself only: on a line of their own, since all others watch the ones above.
+        alignas(128) std::uint64_t calls = 0;
         Traffic traffic;
         RankBoard board;
     };
@@ -124,7 +125,7 @@ public:
     /// @throws the failure that ended this world, if it has failed
     Call begin(const Request& request) {
         if (world_->failed()) world_->raise_failure();
-        return {world_->rank(rank_).calls++, request, Deadline::after(world_->options.timeout)};
+        return {world_->rank(rank_).calls++, request, Deadline::soon_after(world_->options.timeout)};
     }
 
     /// @throws ShapeError or TransportError if the peers are in another call; TimeoutError naming the rank waited
