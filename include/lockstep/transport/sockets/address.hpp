@@ -115,16 +115,20 @@ inline SocketAddress local_address(int descriptor) {
     return address;
 }
 
-/// A non-blocking socket, closed in programs that this one starts. `buffer_bytes` 0 leaves the kernel's tuning alone.
+/// 0 leaves the kernel's sizes alone.
+inline void set_buffers(int descriptor, int bytes) noexcept {
+    if (bytes <= 0) return;
+    ::setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    ::setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+}
+
+/// A non-blocking socket, closed in programs that this one starts.
 inline Descriptor open_socket(int family, int buffer_bytes) {
     Descriptor opened(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!opened) return opened;
     const int one = 1;
     if (family != AF_UNIX) ::setsockopt(opened.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    if (buffer_bytes > 0) {
-        ::setsockopt(opened.get(), SOL_SOCKET, SO_SNDBUF, &buffer_bytes, sizeof buffer_bytes);
-        ::setsockopt(opened.get(), SOL_SOCKET, SO_RCVBUF, &buffer_bytes, sizeof buffer_bytes);
-    }
+    set_buffers(opened.get(), buffer_bytes);
     return opened;
 }
 

