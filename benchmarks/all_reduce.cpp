@@ -12,6 +12,7 @@
 #include <lockstep/topology/direct.hpp>
 #include <lockstep/topology/double_tree.hpp>
 #include <lockstep/topology/halving_doubling.hpp>
+#include <lockstep/topology/hierarchical.hpp>
 #include <lockstep/topology/naive.hpp>
 #include <lockstep/topology/pipelined.hpp>
 #include <lockstep/topology/recursive_doubling.hpp>
@@ -48,10 +49,13 @@ void all_reduce(benchmark::State& state, int world_size, std::size_t bytes) {
         static_cast<double>(bytes), benchmark::Counter::kIsIterationInvariantRate, benchmark::Counter::kIs1024);
 }
 
+constexpr std::size_t longest = std::size_t{64} << 20;
+
 template <class Strategy, class Runner>
 void add() {
     for (const int world_size : {2, 3, 4, 8}) {
-        for (std::size_t bytes = 1024; bytes <= (std::size_t{64} << 20); bytes *= bytes < 65536 ? 4 : 16) {
+        // Powers of four; and twice the longest, for which time should double.
+        for (std::size_t bytes = 1024; bytes <= (std::size_t{128} << 20); bytes *= bytes < longest ? 4 : 2) {
             const std::string name = std::string("all_reduce/") + Strategy::name + "/" + Runner::name +
                                      "/world:" + std::to_string(world_size) + "/bytes:" + std::to_string(bytes);
             benchmark::RegisterBenchmark(name.c_str(), [world_size, bytes](benchmark::State& state) {
@@ -72,6 +76,7 @@ void add_over_all() {
 
 int main(int count, char** arguments) {
     benchmark::Initialize(&count, arguments);
+    benchmark::AddCustomContext("lockstep_build_type", LOCKSTEP_BUILD_TYPE);
     if (benchmark::ReportUnrecognizedArguments(count, arguments)) return 1;
     add<lockstep::Fused, bench::OverThreads>();
     add_over_all<lockstep::Naive>();
@@ -83,6 +88,7 @@ int main(int count, char** arguments) {
     add_over_all<lockstep::HalvingDoubling>();
     add_over_all<lockstep::Circulant>();
     add_over_all<lockstep::Direct>();
+    add_over_all<lockstep::Hierarchical<lockstep::Ring, lockstep::Ring, 2>>();
     benchmark::RunSpecifiedBenchmarks();
     benchmark::Shutdown();
 }

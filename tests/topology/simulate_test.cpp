@@ -121,6 +121,34 @@ BOOST_AUTO_TEST_CASE(totals_and_finish_times) {
     BOOST_TEST(finish[2] < finish[3]);
 }
 
+BOOST_AUTO_TEST_CASE(copies_of_both_directions_follow_one_another) {
+    constexpr LinkModel copies{.seconds_per_byte = 1e-9, .seconds_per_byte_copied = 1e-9};
+    // One way, the sender's copies, the way, and the receiver's copies are under way at the same time.
+    CHECK_CLOSE(seconds<Tree>(2, copies), 2 * bytes * 1e-9);
+    // Both ways, a rank copies what it sends and what it receives; each round moves half of the bytes.
+    CHECK_CLOSE(seconds<Ring>(2, copies), 2 * (bytes / 2) * 2e-9);
+    constexpr LinkModel fast_copies{.seconds_per_byte = 1e-9, .seconds_per_byte_copied = 0.25e-9};
+    CHECK_CLOSE(seconds<Ring>(2, fast_copies), bytes * 1e-9);
+}
+
+BOOST_AUTO_TEST_CASE(ranks_that_share_processors_take_turns) {
+    LinkModel model{.overhead = 1e-6};
+    CHECK_CLOSE(seconds<Ring>(8, model), 14 * 2e-6);
+    // 8 ranks, 14 messages each, a microsecond at either end, done by two.
+    model.at_once = 2;
+    CHECK_CLOSE(seconds<Ring>(8, model), 8 * 14 * 2e-6 / 2);
+    const Prediction shared = simulate<Ring>(8, 1000, 4, model);
+    BOOST_TEST(*std::max_element(shared.finish.begin(), shared.finish.end()) == shared.seconds);
+    model.at_once = 8;
+    CHECK_CLOSE(seconds<Ring>(8, model), 14 * 2e-6);
+    // Bytes on the way are nobody's work; copies and additions are.
+    model = {.seconds_per_byte = 1e-9, .at_once = 1};
+    CHECK_CLOSE(seconds<Ring>(4, model), 2 * 3 * bytes / 4 * 1e-9);
+    model = {.seconds_per_byte_combined = 1e-9, .seconds_per_byte_copied = 1e-9, .at_once = 1};
+    CHECK_CLOSE(seconds<Ring>(4, model), 2 * 3 * bytes * 2e-9 + 3 * bytes * 1e-9);
+    BOOST_CHECK_THROW(seconds<Ring>(4, {.at_once = -1}), ConfigurationError);
+}
+
 BOOST_AUTO_TEST_CASE(a_slow_rank) {
     LinkModel model{.overhead = 1e-6, .slow_rank = 1, .slowdown = 10};
     // Over two ranks, each round is one overhead of the sender and one of the receiver: 1 + 10 or 10 + 1, but rank 1 must

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include <lockstep/topology/direct.hpp>
 #include <lockstep/topology/naive.hpp>
 #include <lockstep/topology/ring.hpp>
 
@@ -11,6 +12,7 @@
 
 namespace {
 
+using lockstep::Direct;
 using lockstep::Fold;
 using lockstep::Naive;
 using lockstep::Ring;
@@ -210,6 +212,42 @@ struct OtherBits {
 };
 BOOST_AUTO_TEST_CASE(owners_with_other_bits) {
     CHECK_FAULT(OtherBits, 3, "owns a chunk with other bits than another owner");
+}
+
+struct Hoarding : Direct {  // never adds
+    template <class Emit>
+    static constexpr void reduce(int rank, int world, Emit&& emit) {
+        Direct::reduce(rank, world, [&](const Step& step) {
+            if (step.fold != Fold::add_kept) emit(step);
+        });
+    }
+};
+BOOST_AUTO_TEST_CASE(contributions_that_are_never_added) { CHECK_FAULT(Hoarding, 3, "never adds what it keeps"); }
+
+struct Hasty : Direct {  // adds before anything has come
+    template <class Emit>
+    static constexpr void reduce(int rank, int world, Emit&& emit) {
+        if (world > 1) emit(Step{.receive = {-1, rank, 1}, .fold = Fold::add_kept});
+        Direct::reduce(rank, world, emit);
+    }
+};
+BOOST_AUTO_TEST_CASE(contributions_that_are_added_before_they_have_come) {
+    CHECK_FAULT(Hasty, 3, "adds what it has not kept");
+}
+
+struct Greedy : Naive {  // rank 0 keeps everybody's whole buffer, to add them in rank order
+    template <class Emit>
+    static constexpr void reduce(int rank, int world, Emit&& emit) {
+        Naive::reduce(rank, world, [&](Step step) {
+            if (step.receive.any()) step.fold = Fold::keep;
+            emit(step);
+        });
+        if (rank == 0 && world > 1) emit(Step{.receive = {-1, 0, 1}, .fold = Fold::add_kept});
+    }
+};
+BOOST_AUTO_TEST_CASE(memory_for_what_is_kept_is_bounded_by_the_buffer) {
+    BOOST_TEST(fault_of<Greedy>(2) == "correct");
+    CHECK_FAULT(Greedy, 3, "keeps more than a buffer holds");
 }
 
 }  // namespace

@@ -8,11 +8,13 @@
 /// Choose it when: sizes or machines vary, or you do not want to choose. `table()` shows why it picks what it picks.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,45 +23,103 @@
 #include <vector>
 
 #include <lockstep/collectives/all_reduce.hpp>
+#include <lockstep/collectives/barrier.hpp>
 #include <lockstep/topology/simulate.hpp>
 #include <lockstep/topology/tree.hpp>
 
 namespace lockstep {
 
-/// Measures a transport: every rank sends to its right while it receives from its left. The same figures on all ranks.
+/// Measures a transport: between ranks 0 and 1 alone, and between neighbours in a ring, all at the same time.
+/// The same figures on all ranks. Takes some tens of milliseconds.
 template <Transport Link>
 LinkModel calibrate(Link& link) {
-    constexpr std::size_t bytes = std::size_t{256} << 10;
-    if (link.world_size() == 1) return {};
+    constexpr std::size_t bytes = std::size_t{128} << 10;
+    const int world_size = link.world_size();
+    if (world_size == 1) return {};
     std::vector<float> out(bytes / sizeof(float), 1.0F);
     std::vector<float> in(out.size());
-    const int right = (link.rank() + 1) % link.world_size();
-    const int left = (link.rank() + link.world_size() - 1) % link.world_size();
-    const Call call = link.begin({.operation = Operation::all_reduce,
-                                  .reduction = Reduction::sum,
-                                  .type = ElementType::float32,
-                                  .topology = short_name("measure"),
-                                  .elements = out.size()});
-    const auto best_of = [&](int rounds, std::size_t size, Combine combine) {
-        double best = 1e9;
+    const Request request{.operation = Operation::all_reduce,
+                          .reduction = Reduction::sum,
+                          .type = ElementType::float32,
+                          .topology = short_name("measure"),
+                          .elements = out.size()};
+    Call call = link.begin(request);
+    const auto send_and_receive = [&](int to, int from, std::size_t size) {
+        link.exchange(call, {to, std::as_bytes(std::span(out)).first(size)},
+                      {from, std::as_writable_bytes(std::span(in)).first(size)});
+    };
+    const auto median_of = [](int rounds, const auto& work) {
+        std::vector<double> seconds;
         for (int round = 0; round < rounds; ++round) {
             const auto start = std::chrono::steady_clock::now();
-            link.exchange(call, {right, std::as_bytes(std::span(out)).first(size)},
-                          {left, std::as_writable_bytes(std::span(in)).first(size), combine});
-            const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-            best = seconds < best ? seconds : best;
+            work();
+            seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
         }
-        return best;
+        std::nth_element(seconds.begin(), seconds.begin() + rounds / 2, seconds.end());
+        return seconds[static_cast<std::size_t>(rounds / 2)];
     };
-    std::array<double, 3> seconds{best_of(50, 0, nullptr), best_of(10, bytes, nullptr),
-                                  best_of(10, bytes, combine_of<Sum, float>())};
+    const int rank = link.rank();
+    const auto there_and_back = [&](std::size_t size) {
+        if (rank > 1) return 0.0;
+        const int peer = 1 - rank;
+        return median_of(size == 0 ? 100 : 20,
+                         [&] {
+                             if (rank == 0) send_and_receive(peer, -1, size);
+                             send_and_receive(-1, peer, size);
+                             if (rank == 1) send_and_receive(peer, -1, size);
+                         }) /
+               2;
+    };
+    const auto both_ways = [&](std::size_t size) {
+        if (rank > 1) return 0.0;
+        return median_of(size == 0 ? 100 : 20, [&] { send_and_receive(1 - rank, 1 - rank, size); });
+    };
+    const auto all_around = [&](std::size_t size) {
+        // The mean: ranks that share processors get through many messages in a row, then none for long.
+        const int left = (rank + world_size - 1) % world_size;
+        const int rounds = size == 0 ? 100 : 20;
+        barrier(link);
+        call = link.begin(request);
+        return median_of(1,
+                         [&] {
+                             for (int round = 0; round < rounds; ++round)
+                                 send_and_receive((rank + 1) % world_size, left, size);
+                         }) /
+               rounds;
+    };
+    std::array<double, 7> seconds{there_and_back(0),
+                                  there_and_back(bytes),
+                                  both_ways(0),
+                                  both_ways(bytes),
+                                  all_around(0),
+                                  all_around(bytes),
+                                  std::numeric_limits<double>::max()};
+    for (int round = 0; round < 10; ++round) {
+        const double once = median_of(1, [&] {
+            combine_of<Sum, float>()(reinterpret_cast<std::byte*>(in.data()),
+                                     reinterpret_cast<const std::byte*>(out.data()), bytes);
+        });
+        seconds[6] = (std::min)(seconds[6], once);
+    }
     all_reduce<Tree>(link, std::span<double>(seconds), Max{});
-    const auto rest = [](double more, double less) { return more > less ? (more - less) / bytes : 0.0; };
+
+    const auto per_byte = [](double more, double less) { return more > less ? (more - less) / bytes : 0.0; };
+    LinkModel model;
+    model.seconds_per_byte = per_byte(seconds[1], seconds[0]);
+    model.seconds_per_byte_copied = per_byte(seconds[3], seconds[2]) / 2;
+    model.seconds_per_byte_combined = seconds[6] / bytes;
     // Of an empty message's time, half is taken for work, of sender and receiver alike, and half for the way.
-    return {.latency = seconds[0] / 2,
-            .seconds_per_byte = rest(seconds[1], seconds[0]),
-            .seconds_per_byte_combined = rest(seconds[2], seconds[1]),
-            .overhead = seconds[0] / 4};
+    model.overhead = seconds[0] / 4;
+    // As many ranks can work at once as get through what all of them do in the time that it takes them.
+    const double around = per_byte(seconds[5], seconds[4]);
+    const double at_once = around > 0 ? world_size * 2 * model.seconds_per_byte_copied / around : world_size;
+    if (at_once < 0.75 * world_size) {
+        model.at_once = (std::max)(at_once, 1.0);
+        // Now a message costs what it takes to let another rank have the processor, too.
+        model.overhead = seconds[4] * model.at_once / (2 * world_size);
+    }
+    model.latency = (std::max)(seconds[0] - 2 * model.overhead, 0.0);
+    return model;
 }
 
 /// One object serves one transport: it calibrates itself in its first call, on all ranks at once.

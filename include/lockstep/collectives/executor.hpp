@@ -65,6 +65,7 @@ public:
             std::memcpy(own, sum.data(), bytes);
         }
         std::erase_if(entries_, [chunk](const Entry& entry) { return entry.chunk == chunk; });
+        if (entries_.empty()) used_ = 0;
     }
 
 private:

@@ -16,15 +16,17 @@
 
 namespace lockstep {
 
-/// What a message costs: LogGP, which without `overhead` is Hockney's latency and bandwidth, and the cost of adding. All
-/// four can be measured: on empty messages there and back (2 latency + 4 overhead), on empty ones sent in a row (overhead
-/// each), on long ones, and on long ones that are added.
+/// What a message costs: LogGP, which without `overhead` is Hockney's latency and bandwidth, the cost of adding, and what
+/// matters where processors carry the bytes: copies, and how many ranks can work at the same moment. `calibrate` in
+/// collectives/auto.hpp measures all of it.
 /// Source: Alexandrov, Ionescu, Schauser, Scheiman, "LogGP: incorporating long messages into the LogP model", SPAA 1995.
 struct LinkModel {
     double latency = 0;                    ///< seconds on the way, of every message (L)
     double seconds_per_byte = 0;           ///< through a rank's link, each way at once (G)
     double seconds_per_byte_combined = 0;  ///< of adding what has arrived
     double overhead = 0;                   ///< seconds of work for each message, at the sender and at the receiver (o)
+    double seconds_per_byte_copied = 0;    ///< of a rank's work on what it sends, and again on what it receives
+    double at_once = 0;                    ///< ranks that can work at the same moment; 0: all of them
     int slow_rank = -1;                    ///< its work, its link and its additions take `slowdown` times as long
     double slowdown = 1;
 };
@@ -47,8 +49,8 @@ public:
         const auto refuse = [](const std::string& what) { throw ConfigurationError("simulate: " + what); };
         if (world_size < 1) refuse("world_size must be at least 1, not " + std::to_string(world_size));
         if (chunks < 1) refuse(std::string(name) + " cuts the buffer into no chunk at all");
-        for (const double cost :
-             {model.latency, model.seconds_per_byte, model.seconds_per_byte_combined, model.overhead, model.slowdown}) {
+        for (const double cost : {model.latency, model.seconds_per_byte, model.seconds_per_byte_combined,
+                                  model.overhead, model.seconds_per_byte_copied, model.at_once, model.slowdown}) {
             if (!(cost >= 0 && cost < 1e300)) refuse("a cost is " + std::to_string(cost));
         }
         if (model.slow_rank >= world_size) refuse("there is no slow_rank " + std::to_string(model.slow_rank));
@@ -81,6 +83,12 @@ public:
         for (const Rank& each : ranks_) {
             total_.finish.push_back(each.now);
             total_.seconds = (std::max)(total_.seconds, each.now);
+        }
+        // Ranks that share processors take turns: all work must be done by those that there are.
+        const double shared = model_.at_once > 0 ? work_ / model_.at_once : 0;
+        if (shared > total_.seconds) {
+            for (double& each : total_.finish) each *= shared / total_.seconds;
+            total_.seconds = shared;
         }
         return std::move(total_);
     }
@@ -190,10 +198,13 @@ private:
             }
             const double sent = step.send.any() ? static_cast<double>(bytes_of(step.send)) : 0;
             const auto received = static_cast<double>(bytes_of(step.receive));
+            double work = (step.send.any() ? overhead : 0) + (step.receive.any() ? overhead : 0) +
+                          (sent + (step.receive.any() ? received : 0)) * model_.seconds_per_byte_copied * me.slowdown;
             const double hands_free = me.now + (step.send.any() ? overhead : 0);
             double end = hands_free + sent * model_.seconds_per_byte * me.slowdown;
             if (step.fold == Fold::add_kept) {
-                end += received * per_byte_combined * std::exchange(kept_for(me, step.receive), 0);
+                work = received * per_byte_combined * std::exchange(kept_for(me, step.receive), 0);
+                end += work;
             } else if (step.receive.any()) {
                 const Rank& peer = ranks_[static_cast<std::size_t>(step.receive.peer)];
                 const std::size_t source = me.source[me.step];
@@ -205,10 +216,12 @@ private:
                 me.link_free = (std::max)(first_byte, me.link_free) +
                                received * model_.seconds_per_byte * (std::max)(me.slowdown, peer.slowdown);
                 const double added = step.fold == Fold::add ? received * per_byte_combined : 0;
+                work += added;
                 end = (std::max)(end, (std::max)(me.link_free, hands_free) + overhead + added);
                 if (step.fold == Fold::keep) ++kept_for(me, step.receive);
             }
-            me.now = end;
+            work_ += work;
+            me.now = (std::max)(end, me.now + work);
         }
     }
 
@@ -230,6 +243,7 @@ private:
     const Schedule* schedule_ = nullptr;
     std::vector<Rank> ranks_;
     Prediction total_;
+    double work_ = 0;  ///< seconds, of all ranks
 };
 
 }  // namespace detail

@@ -201,7 +201,14 @@ private:
                 mine = plus(mine, theirs);
             }
         }
-        if (step.fold == Fold::keep) ranks_[rank].kept.push_back({step.receive, ranks_[peer].outbox});
+        if (step.fold == Fold::keep) {
+            ranks_[rank].kept.push_back({step.receive, ranks_[peer].outbox});
+            std::size_t kept = 0;
+            for (const Kept& each : ranks_[rank].kept) kept += each.sums.size();
+            if (kept > contents_[rank].size()) {
+                return fault("keeps more than a buffer holds", rank, step.receive.peer, step.receive.first_chunk);
+            }
+        }
         ranks_[rank].received = true;
         ranks_[peer].sent = true;
         moved = true;
