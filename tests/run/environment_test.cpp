@@ -8,6 +8,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sys/wait.h>
@@ -56,8 +57,19 @@ LaunchEnvironment read(const Variables& variables) {
 }
 
 struct NothingSet {
-    NothingSet() { Variables{nullptr, nullptr, nullptr, nullptr}.set(); }
-    ~NothingSet() { Variables{nullptr, nullptr, nullptr, nullptr}.set(); }
+    NothingSet() { unset(); }
+    ~NothingSet() { unset(); }
+
+    static void unset() {
+        Variables{nullptr, nullptr, nullptr, nullptr}.set();
+        for (const auto& each : lockstep::detail::launchers) {
+            for (const char* const name :
+                 {each.rank, each.world_size, each.local_rank, each.local_size, each.only_if}) {
+                if (name != nullptr) ::unsetenv(name);
+            }
+        }
+        for (const char* const name : {"SLURM_STEP_NODELIST", "TORCHELASTIC_RUN_ID"}) ::unsetenv(name);
+    }
 };
 
 BOOST_FIXTURE_TEST_SUITE(environment, NothingSet)
@@ -126,9 +138,107 @@ BOOST_AUTO_TEST_CASE(bad_values_are_errors_that_name_the_variable_and_the_value)
     BOOST_TEST(test::open_descriptors() == descriptors);
 }
 
+using Pairs = std::vector<std::pair<const char*, const char*>>;
+
+/// Only these variables are set.
+LaunchEnvironment read(const Pairs& variables) {
+    NothingSet::unset();
+    for (const auto& [name, value] : variables) ::setenv(name, value, 1);
+    return LaunchEnvironment::from_env();
+}
+
+const Pairs open_mpi{{"OMPI_COMM_WORLD_RANK", "2"},
+                     {"OMPI_COMM_WORLD_SIZE", "4"},
+                     {"OMPI_COMM_WORLD_LOCAL_RANK", "2"},
+                     {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}};
+const Pairs mpich{{"PMI_RANK", "1"}, {"PMI_SIZE", "6"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "3"}};
+const Pairs slurm{{"SLURM_PROCID", "5"},
+                  {"SLURM_NTASKS", "8"},
+                  {"SLURM_LOCALID", "1"},
+                  {"SLURM_STEP_ID", "0"},
+                  {"SLURM_STEP_NODELIST", "node[07-10]-ib,node12"}};
+
+Pairs operator+(Pairs left, const Pairs& right) {
+    left.insert(left.end(), right.begin(), right.end());
+    return left;
+}
+
+BOOST_AUTO_TEST_CASE(launchers_are_understood) {
+    struct Case {
+        Pairs variables;
+        int rank, world_size, local_rank;
+        const char* address;
+    };
+    for (const Case& good : {Case{open_mpi, 2, 4, 2, "127.0.0.1:29500"},
+                             Case{open_mpi + Pairs{{"MASTER_PORT", "4000"}}, 2, 4, 2, "127.0.0.1:4000"},
+                             Case{mpich + Pairs{{"MASTER_ADDR", "head"}}, 1, 6, 1, "head:29500"},
+                             Case{mpich + Pairs{{"MASTER_ADDR", "unix:/tmp/job"}}, 1, 6, 1, "unix:/tmp/job"},
+                             Case{slurm, 5, 8, 1, "node07-ib:29500"},
+                             Case{slurm + Pairs{{"MASTER_ADDR", "10.1.2.3"}}, 5, 8, 1, "10.1.2.3:29500"},
+                             // mpirun inside of a Slurm step: its ranks are those of mpirun.
+                             Case{slurm + open_mpi, 2, 4, 2, "127.0.0.1:29500"},
+                             // torchrun, once a host, started by mpirun.
+                             Case{open_mpi + Pairs{{"RANK", "9"},
+                                                   {"WORLD_SIZE", "16"},
+                                                   {"LOCAL_RANK", "1"},
+                                                   {"MASTER_ADDR", "head"},
+                                                   {"MASTER_PORT", "1"},
+                                                   {"TORCHELASTIC_RUN_ID", "none"}},
+                                  9, 16, 1, "head:1"}}) {
+        const LaunchEnvironment found = read(good.variables);
+        BOOST_TEST(LaunchEnvironment::present());
+        BOOST_TEST(found.rank == good.rank);
+        BOOST_TEST(found.world_size == good.world_size);
+        BOOST_TEST(found.local_rank == good.local_rank);
+        BOOST_TEST(found.address == good.address);
+    }
+    BOOST_TEST(read(open_mpi).text() ==
+               "rank 2 of 4, meeting at 127.0.0.1:29500 (Open MPI: OMPI_COMM_WORLD_RANK=2, OMPI_COMM_WORLD_SIZE=4, "
+               "OMPI_COMM_WORLD_LOCAL_SIZE=4)");
+    BOOST_TEST(read(slurm).reason ==
+               "Slurm: SLURM_PROCID=5, SLURM_NTASKS=8, SLURM_STEP_NODELIST=node[07-10]-ib,node12");
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_script_is_no_rank) {
+    NothingSet::unset();
+    ::setenv("SLURM_PROCID", "0", 1);
+    ::setenv("SLURM_NTASKS", "8", 1);
+    BOOST_TEST(!LaunchEnvironment::present());
+}
+
+BOOST_AUTO_TEST_CASE(contradictions_and_gaps_are_errors_that_name_the_variables) {
+    const Pairs by_hand{{"RANK", "0"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29500"}};
+    struct Case {
+        Pairs variables;
+        const char* part;
+    };
+    for (const Case& bad :
+         {Case{by_hand + open_mpi, "RANK=0 and OMPI_COMM_WORLD_RANK=2 contradict each other"},
+          Case{by_hand + Pairs{{"PMI_RANK", "0"}, {"PMI_SIZE", "6"}}, "WORLD_SIZE=4 and PMI_SIZE=6 contradict"},
+          Case{mpich, "MASTER_ADDR is not set, and ranks started by MPICH are on several hosts"},
+          Case{open_mpi + Pairs{{"OMPI_COMM_WORLD_RANK", "4"}}, "OMPI_COMM_WORLD_RANK=4 is not less than"},
+          Case{open_mpi + Pairs{{"OMPI_COMM_WORLD_LOCAL_SIZE", "x"}}, "OMPI_COMM_WORLD_LOCAL_SIZE=\"x\""},
+          Case{open_mpi + Pairs{{"MASTER_PORT", "0"}}, "MASTER_PORT=\"0\""},
+          Case{{{"PMI_RANK", "0"}}, "PMI_SIZE is not set"},
+          Case{{{"SLURM_NTASKS", "2"}, {"SLURM_STEP_ID", "0"}}, "SLURM_PROCID is not set"}}) {
+        test::check_error(test::outcome_of([&] { read(bad.variables); }), ErrorKind::configuration, {bad.part});
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_first_host_of_a_list) {
+    using lockstep::detail::first_host;
+    BOOST_TEST(first_host("node1") == "node1");
+    BOOST_TEST(first_host("a,b") == "a");
+    BOOST_TEST(first_host("node[07-12,15],other") == "node07");
+    BOOST_TEST(first_host("rack1-[3,5]") == "rack1-3");
+    BOOST_TEST(first_host("n[1-2]-ib,x") == "n1-ib");
+    BOOST_TEST(first_host("r[1-2]n[3,4]") == "r1n3");
+    BOOST_TEST(first_host("") == "");
+}
+
 BOOST_AUTO_TEST_CASE(a_world_of_one_meets_nobody) {
     int runs = 0;
-    read({"0", "1", "no-such-host.invalid", "29500"}).run([&](Sockets& link) {
+    read(Variables{"0", "1", "no-such-host.invalid", "29500"}).run([&](Sockets& link) {
         BOOST_TEST(link.world_size() == 1);
         ++runs;
     });

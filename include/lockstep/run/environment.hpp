@@ -3,48 +3,54 @@
 /// Which rank of which world this process is, as its launcher says in environment variables.
 #pragma once
 
-#include <charconv>
 #include <cstdlib>
 #include <string>
-#include <string_view>
 
 #include <lockstep/collectives/fail_together.hpp>
 #include <lockstep/core/error.hpp>
+#include <lockstep/run/launchers.hpp>
 #include <lockstep/transport/sockets.hpp>
 
 namespace lockstep {
 
-/// The variables that torchrun and others set: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT.
+/// Rank and world size are those of the first launcher that has set its variables: RANK and WORLD_SIZE (torchrun, and
+/// whoever starts ranks by hand), Open MPI's mpirun, MPICH's, Slurm's srun.
 ///
-/// MASTER_ADDR may also be "unix:/path": a Unix domain socket, for which MASTER_PORT is not needed.
+/// Rank 0 is met at MASTER_ADDR and MASTER_PORT. MASTER_ADDR may also be "unix:/path", a Unix domain socket, for which
+/// the port is not needed. Where RANK is not set, the port is 29500 unless MASTER_PORT says otherwise, and the host this
+/// one if all ranks are on it, or Slurm's first.
 struct LaunchEnvironment {
     int rank = 0;
     int world_size = 1;
+    int local_rank = 0;   ///< among the ranks of this host; 0 if the launcher does not say
     std::string address;  ///< "host:port" or "unix:/path", as SocketsOptions has it
+    std::string reason;   ///< which variables say so
 
-    /// Has somebody launched us as a rank of a world? True as soon as RANK or WORLD_SIZE is set.
-    static bool present() { return std::getenv("RANK") != nullptr || std::getenv("WORLD_SIZE") != nullptr; }
+    /// Has somebody launched us as a rank of a world?
+    static bool present() {
+        for (const detail::Launcher& each : detail::launchers) {
+            if (each.present()) return true;
+        }
+        return false;
+    }
 
     /// Reads and checks all variables; opens nothing.
-    /// @throws ConfigurationError naming the variable and its value
+    /// @throws ConfigurationError naming the variable and its value, or two variables that contradict each other
     static LaunchEnvironment from_env() {
-        LaunchEnvironment found;
-        found.world_size = number("WORLD_SIZE", 1, 1'000'000);
-        found.rank = number("RANK", 0, 999'999);
-        if (found.rank >= found.world_size) {
-            throw ConfigurationError("RANK=" + std::to_string(found.rank) +
-                                     " is not less than WORLD_SIZE=" + std::to_string(found.world_size));
+        const detail::Launcher* launcher = &detail::launchers.front();
+        for (std::size_t index = detail::launchers.size(); index-- > 0;) {
+            if (detail::launchers[index].present()) launcher = &detail::launchers[index];
         }
-        const std::string host = text("MASTER_ADDR");
-        if (host.empty()) throw ConfigurationError("MASTER_ADDR is empty");
-        if (detail::is_unix(host)) {
-            found.address = host;
-        } else {
-            const std::string port = std::to_string(number("MASTER_PORT", 1, 65535));
-            const bool v6 = host.find(':') != std::string::npos && host.front() != '[';
-            found.address = (v6 ? "[" + host + "]" : host) + ":" + port;
-        }
+        LaunchEnvironment found = who(*launcher);
+        refuse_contradictions(*launcher, found);
+        found.meet(*launcher);
         return found;
+    }
+
+    /// `rank 1 of 4, meeting at 127.0.0.1:29500 (Open MPI: OMPI_COMM_WORLD_RANK=1, ...)`
+    std::string text() const {
+        return "rank " + std::to_string(rank) + " of " + std::to_string(world_size) + ", meeting at " + address + " (" +
+               reason + ")";
     }
 
     /// Joins that world. Deadlines and the like come from `options`. (A template, so that only programs that call it
@@ -65,21 +71,74 @@ struct LaunchEnvironment {
     }
 
 private:
-    static std::string text(const char* name) {
-        const char* const value = std::getenv(name);
-        if (value == nullptr) throw ConfigurationError(std::string(name) + " is not set");
-        return value;
+    static LaunchEnvironment who(const detail::Launcher& launcher) {
+        LaunchEnvironment found;
+        found.world_size = detail::number_variable(launcher.world_size, 1, 1'000'000);
+        found.rank = detail::number_variable(launcher.rank, 0, 999'999);
+        if (found.rank >= found.world_size) {
+            throw ConfigurationError(std::string(launcher.rank) + "=" + std::to_string(found.rank) +
+                                     " is not less than " + launcher.world_size + "=" +
+                                     std::to_string(found.world_size));
+        }
+        if (std::getenv(launcher.local_rank) != nullptr) {
+            found.local_rank = detail::number_variable(launcher.local_rank, 0, 999'999);
+        }
+        found.reason = std::string(launcher.name) + ": " + launcher.rank + "=" + std::to_string(found.rank) + ", " +
+                       launcher.world_size + "=" + std::to_string(found.world_size);
+        return found;
     }
 
-    static int number(const char* name, int low, int high) {
-        const std::string value = text(name);
-        int parsed = 0;
-        const auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), parsed);
-        if (code != std::errc{} || end != value.data() + value.size() || parsed < low || parsed > high) {
-            throw ConfigurationError(std::string(name) + "=\"" + value + "\" is not a whole number from " +
-                                     std::to_string(low) + " to " + std::to_string(high));
+    /// RANK in the shell from which mpirun was called is the same for all ranks: they would all be that one. Not so under
+    /// torchrun, which may itself be started by mpirun, once a host; and Slurm's steps contain other launchers as a rule.
+    static void refuse_contradictions(const detail::Launcher& chosen, const LaunchEnvironment& found) {
+        if (&chosen != &detail::launchers.front() || std::getenv("TORCHELASTIC_RUN_ID") != nullptr) return;
+        for (const detail::Launcher& other : detail::launchers) {
+            if (&other == &chosen || !other.present() || other.only_if != nullptr) continue;
+            const LaunchEnvironment theirs = who(other);
+            const auto refuse = [&](const char* ours, int value, const char* theirs_name, int their_value) {
+                throw ConfigurationError(std::string(ours) + "=" + std::to_string(value) + " and " + theirs_name + "=" +
+                                         std::to_string(their_value) + " contradict each other; unset one of them");
+            };
+            if (theirs.rank != found.rank) refuse(chosen.rank, found.rank, other.rank, theirs.rank);
+            if (theirs.world_size != found.world_size) {
+                refuse(chosen.world_size, found.world_size, other.world_size, theirs.world_size);
+            }
         }
-        return parsed;
+    }
+
+    /// Where rank 0 is.
+    void meet(const detail::Launcher& launcher) {
+        const bool by_hand = &launcher == &detail::launchers.front();
+        std::string host;
+        if (by_hand || std::getenv("MASTER_ADDR") != nullptr) {
+            host = detail::variable("MASTER_ADDR");
+            if (host.empty()) throw ConfigurationError("MASTER_ADDR is empty");
+        } else {
+            host = usual_host(launcher);
+        }
+        if (detail::is_unix(host)) {
+            address = host;
+            return;
+        }
+        int port = 29500;
+        if (by_hand || std::getenv("MASTER_PORT") != nullptr) port = detail::number_variable("MASTER_PORT", 1, 65535);
+        const bool v6 = host.find(':') != std::string::npos && host.front() != '[';
+        address = (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+    }
+
+    std::string usual_host(const detail::Launcher& launcher) {
+        if (launcher.local_size != nullptr && std::getenv(launcher.local_size) != nullptr &&
+            detail::number_variable(launcher.local_size, 1, 1'000'000) == world_size) {
+            reason += std::string(", ") + launcher.local_size + "=" + std::to_string(world_size);
+            return "127.0.0.1";
+        }
+        const char* const nodes = std::getenv("SLURM_STEP_NODELIST");
+        if (launcher.only_if != nullptr && nodes != nullptr && *nodes != 0) {
+            reason += std::string(", SLURM_STEP_NODELIST=") + nodes;
+            return detail::first_host(nodes);
+        }
+        throw ConfigurationError(std::string("MASTER_ADDR is not set, and ranks started by ") + launcher.name +
+                                 " are on several hosts: it is the host of rank 0");
     }
 };
 
