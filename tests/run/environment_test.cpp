@@ -297,6 +297,28 @@ BOOST_AUTO_TEST_CASE(processes_with_right_variables_are_a_world) {
     });
 }
 
+BOOST_AUTO_TEST_CASE(the_secret_is_taken_from_the_environment) {
+    at_each_place([](const char* address, const char* port) {
+        ::setenv("LOCKSTEP_SECRET", "open sesame", 1);
+        for (const auto& text : run_job({{"0", "2", address, port}, {"1", "2", address, port}}, sum_up))
+            BOOST_TEST(text == "");
+        ::unsetenv("LOCKSTEP_SECRET");
+    });
+    // 10.0.0.0 is nobody's address: without the one or the other, it is not even tried.
+    const auto outcome = [] {
+        return test::outcome_of([] {
+                   read(Variables{"0", "2", "10.0.0.0", "29500"}).connect({.join_timeout = Seconds{0.1}});
+               })
+            .message;
+    };
+    BOOST_TEST(outcome().find("anyone who reaches 10.0.0.0:29500 could join") == 0U, outcome());
+    for (const char* const name : {"LOCKSTEP_SECRET", "LOCKSTEP_INSECURE"}) {
+        ::setenv(name, "1", 1);
+        BOOST_TEST(outcome().find("could join") == std::string::npos, outcome());
+        ::unsetenv(name);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(what_one_process_throws_ends_the_work_of_all) {
     at_each_place([](const char* address, const char* port) {
         const auto texts = run_job({{"0", "2", address, port}, {"1", "2", address, port}}, [](Sockets& link) {

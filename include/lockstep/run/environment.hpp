@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include <lockstep/collectives/fail_together.hpp>
 #include <lockstep/core/error.hpp>
@@ -53,13 +54,18 @@ struct LaunchEnvironment {
                reason + ")";
     }
 
-    /// Joins that world. Deadlines and the like come from `options`. (A template, so that only programs that call it
+    /// Joins that world. Deadlines and the like come from `options`, the secret from LOCKSTEP_SECRET if it has none. (A
+    /// template, so that only programs that call it
     /// pay for compiling it.)
     template <class Link = Sockets>
     Link connect(SocketsOptions options = {}) const {
         options.rank = rank;
         options.world_size = world_size;
         options.address = address;
+        const char* const secret = std::getenv("LOCKSTEP_SECRET");
+        if (options.secret.empty() && secret != nullptr) options.secret = secret;
+        const char* const insecure = std::getenv("LOCKSTEP_INSECURE");
+        options.insecure = options.insecure || (insecure != nullptr && std::string_view(insecure) == "1");
         return Link(options);
     }
 

@@ -18,6 +18,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "support/descriptors.hpp"
 #include "support/free_port.hpp"
 #include "support/messages.hpp"
 #include "support/tmpdir.hpp"
@@ -45,6 +46,12 @@ void join(const SocketsOptions& options) {
 std::vector<test::Outcome> join_all(const std::vector<SocketsOptions>& ranks) {
     return test::on_ranks(static_cast<int>(ranks.size()),
                           [&](int index) { join(ranks[static_cast<std::size_t>(index)]); });
+}
+
+/// Without a secret, so that ranks can be played by hand.
+SocketsOptions open_to_all(SocketsOptions options) {
+    options.secret.clear();
+    return options;
 }
 
 /// A rank played by hand: what it says is there before any other rank has started.
@@ -87,7 +94,7 @@ BOOST_AUTO_TEST_CASE(rank_0_may_come_last) {
 
 BOOST_AUTO_TEST_CASE(the_protocol_is_what_the_header_says) {
     LocalMeeting meeting(2, LocalSockets::tcp);
-    SocketsOptions host = meeting.options(0);
+    SocketsOptions host = open_to_all(meeting.options(0));
     host.job = 77;
     const std::string address = host.address;
     std::optional<test::Outcome> outcome;
@@ -161,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_socket_name_taken_by_somebody_else_is_an_error_on_all) {
 
 BOOST_AUTO_TEST_CASE(other_ideas_of_the_world_are_an_error_on_all) {
     LocalMeeting meeting(3, LocalSockets::tcp);
-    const SocketsOptions host = meeting.options(0);
+    const SocketsOptions host = open_to_all(meeting.options(0));
     const Descriptor rank_1 = by_hand(host.address, {1, 3, Role::control, 0, "here:1"});
     const auto outcomes = join_all({host, rank_at(host.address, 2, 4)});
     const std::string text = "rank 0 expects a world of 3 ranks, rank 2 says 4";
@@ -174,7 +181,7 @@ BOOST_AUTO_TEST_CASE(other_ideas_of_the_world_are_an_error_on_all) {
 BOOST_AUTO_TEST_CASE(ranks_outside_the_world_are_an_error) {
     for (const int rank : {-1, -2'000'000'000, 3, 2'000'000'000, 0}) {
         LocalMeeting meeting(3, LocalSockets::tcp);
-        const SocketsOptions host = meeting.options(0);
+        const SocketsOptions host = open_to_all(meeting.options(0));
         const Descriptor odd = by_hand(host.address, {rank, 3, Role::control, 0, "here:1"});
         test::check_error(test::outcome_of([&] { join(host); }), ErrorKind::configuration,
                           {"rank " + std::to_string(rank)});
@@ -183,8 +190,8 @@ BOOST_AUTO_TEST_CASE(ranks_outside_the_world_are_an_error) {
 
 BOOST_AUTO_TEST_CASE(ranks_of_another_job_are_not_let_in) {
     LocalMeeting meeting(2, LocalSockets::tcp);
-    SocketsOptions host = meeting.options(0);
-    SocketsOptions guest = meeting.options(1);
+    SocketsOptions host = open_to_all(meeting.options(0));
+    SocketsOptions guest = open_to_all(meeting.options(1));
     host.job = guest.job = 8;
     const Descriptor stale = by_hand(host.address, {1, 2, Role::control, 7, "here:1"});
     test::check_all_well(join_all({host, guest}));
@@ -237,7 +244,7 @@ BOOST_AUTO_TEST_CASE(a_rank_0_that_says_nothing_is_waited_for_no_longer_than_tha
 
 BOOST_AUTO_TEST_CASE(a_rank_that_hangs_up_while_joining_is_named_at_once) {
     LocalMeeting meeting(3, LocalSockets::tcp);
-    const SocketsOptions host = meeting.options(0);
+    const SocketsOptions host = open_to_all(meeting.options(0));
     by_hand(host.address, {2, 3, Role::control, 0, "here:1"}).reset();
     test::check_error(test::outcome_of([&] { join(host); }), ErrorKind::peer_lost, {"rank 2 is lost"});
 }
@@ -261,6 +268,116 @@ BOOST_AUTO_TEST_CASE(a_rank_0_that_speaks_nonsense_is_an_error) {
     test::check_error(outcome_after(table("")), ErrorKind::transport, {"rank 0", "0 addresses of 2"});
     test::check_error(outcome_after(std::vector<std::byte>(48)), ErrorKind::peer_lost, {"rank 0 is lost"});
     test::check_error(outcome_after(control_frame(FrameKind::goodbye, {})), ErrorKind::peer_lost, {"rank 0"});
+}
+
+// ---- Secrets ------------------------------------------------------------------------------------------------
+
+/// How two ranks end that have these secrets; they wait for each other for a second.
+std::vector<test::Outcome> meet(LocalSockets kind, const std::string& secret_of_0, const std::string& secret_of_1) {
+    LocalMeeting meeting(2, kind);
+    std::vector<SocketsOptions> options{meeting.options(0), meeting.options(1)};
+    options[0].secret = secret_of_0;
+    options[1].secret = secret_of_1;
+    for (SocketsOptions& each : options) each.join_timeout = Seconds{1};
+    return join_all(options);
+}
+
+BOOST_AUTO_TEST_CASE(ranks_that_know_the_secret_meet) {
+    for (const LocalSockets kind : kinds) {
+        test::check_all_well(meet(kind, "open sesame", "open sesame"));
+        test::check_all_well(meet(kind, std::string(1000, 'x'), std::string(1000, 'x')));
+        test::check_all_well(meet(kind, "", ""));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_with_another_secret_finds_out_and_does_not_disturb_the_rest) {
+    for (const LocalSockets kind : kinds) {
+        const auto outcomes = meet(kind, "open sesame", "open barley");
+        test::check_error(outcomes[0], ErrorKind::timeout, {"missing of 2 ranks: 1"});
+        test::check_error(outcomes[1], ErrorKind::configuration, {"rank 0 does not know this rank's LOCKSTEP_SECRET"});
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_without_the_secret_is_a_stranger) {
+    for (const LocalSockets kind : kinds) {
+        const auto outcomes = meet(kind, "open sesame", "");
+        test::check_error(outcomes[0], ErrorKind::timeout, {"missing of 2 ranks: 1"});
+        BOOST_TEST(outcomes[1].threw);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_0_without_the_secret_is_refused_by_those_who_have_it) {
+    for (const LocalSockets kind : kinds) {
+        const auto outcomes = meet(kind, "", "open sesame");
+        for (const auto& outcome : outcomes) test::check_error(outcome, ErrorKind::configuration, {"LOCKSTEP_SECRET"});
+    }
+}
+
+/// What a guest of a lobby with the secret "open sesame" turns out to be that says hello and sends this challenge and
+/// what `answer_to(challenge of the lobby)` gives.
+template <class AnswerTo>
+Guest::State state_of(const Hello& hello, const Challenge& challenge, const AnswerTo& answer_to) {
+    int ends[2];
+    BOOST_REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+    Guest guest(Descriptor(ends[0]), late());
+    const Descriptor far(ends[1]);
+    write_all<SystemCalls>(far.get(), encode(hello), late());
+    write_all<SystemCalls>(far.get(), control_frame(FrameKind::challenge, challenge), late());
+    BOOST_TEST((guest.read<SystemCalls>("open sesame") == Guest::State::waiting));
+    const auto proof = heard_on(far);
+    BOOST_REQUIRE((proof && proof->kind == FrameKind::proof && proof->payload.size() == 16 + 32));
+    const Challenge theirs = challenge_in(proof->payload);
+    // The lobby has proved that it knows the secret, for this connection.
+    const auto introduction = encode(hello);
+    BOOST_TEST(same_digest(
+        std::span(proof->payload).subspan(16),
+        proof_of("open sesame", Speaker::listener, std::span(introduction).subspan(header_bytes), challenge, theirs)));
+    write_all<SystemCalls>(far.get(), control_frame(FrameKind::proof, answer_to(theirs)), late());
+    return guest.read<SystemCalls>("open sesame");
+}
+
+BOOST_AUTO_TEST_CASE(proofs_are_worth_nothing_on_another_connection_or_for_another_rank) {
+    const Hello hello{1, 2, Role::control, 0, "here:1"};
+    const Challenge challenge = random_challenge();
+    const auto proof = [&](const std::string& secret, Speaker who, const Hello& whose, const Challenge& theirs) {
+        const auto frame = encode(whose);
+        return proof_of(secret, who, std::span(frame).subspan(header_bytes), challenge, theirs);
+    };
+    const auto state = [&](const auto& answer_to) { return state_of(hello, challenge, answer_to); };
+    using State = Guest::State;
+    BOOST_TEST(
+        (state([&](auto& theirs) { return proof("open sesame", Speaker::caller, hello, theirs); }) == State::ready));
+    BOOST_TEST(
+        (state([&](auto& theirs) { return proof("open barley", Speaker::caller, hello, theirs); }) == State::stranger));
+    // The lobby's own proof, sent back to it.
+    BOOST_TEST((state([&](auto& theirs) { return proof("open sesame", Speaker::listener, hello, theirs); }) ==
+                State::stranger));
+    // One that was overheard on an earlier connection.
+    BOOST_TEST((state([&](auto&) { return proof("open sesame", Speaker::caller, hello, random_challenge()); }) ==
+                State::stranger));
+    // Another rank's.
+    const Hello other{2, 2, Role::control, 0, "here:1"};
+    BOOST_TEST(
+        (state([&](auto& theirs) { return proof("open sesame", Speaker::caller, other, theirs); }) == State::stranger));
+    BOOST_TEST((state([](auto&) { return Sha256Digest{}; }) == State::stranger));
+}
+
+BOOST_AUTO_TEST_CASE(beyond_this_host_a_secret_is_demanded_before_anything_is_opened) {
+    const std::size_t descriptors = test::open_descriptors();
+    for (const char* const address : {"10.1.2.3:5", "[2001:db8::1]:5", "0.0.0.0:5"}) {
+        for (const int rank : {0, 1}) {
+            const auto outcome = test::outcome_of([&] { join(rank_at(address, rank, 2)); });
+            test::check_error(outcome, ErrorKind::configuration, {address, "LOCKSTEP_SECRET", "LOCKSTEP_INSECURE=1"});
+        }
+    }
+    BOOST_TEST(test::open_descriptors() == descriptors);
+    // With it, or on demand, there is only nobody to be met.
+    SocketsOptions options = rank_at("0.0.0.0:0", 0, 2, Seconds{0.1});
+    options.secret = "open sesame";
+    test::check_error(test::outcome_of([&] { join(options); }), ErrorKind::timeout, {"missing of 2 ranks: 1"});
+    options.secret.clear();
+    options.insecure = true;
+    test::check_error(test::outcome_of([&] { join(options); }), ErrorKind::timeout, {"missing of 2 ranks: 1"});
 }
 
 }  // namespace

@@ -106,6 +106,17 @@ inline std::string to_text(const SocketAddress& address) {
     return (v6 ? "[" : "") + std::string(host) + (v6 ? "]:" : ":") + port;
 }
 
+inline bool is_loopback(const SocketAddress& address) noexcept {
+    if (address.family() == AF_INET) {
+        return ntohl(reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_addr.s_addr) >> 24 == 127;
+    }
+    if (address.family() == AF_INET6) {
+        const in6_addr& v6 = reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_addr;
+        return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);
+    }
+    return true;
+}
+
 inline SocketAddress local_address(int descriptor) {
     SocketAddress address;
     address.size = sizeof address.storage;

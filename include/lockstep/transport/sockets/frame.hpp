@@ -6,7 +6,7 @@
 /// |--------|-------|------------------------------------------------------------------------|
 /// | 0      | 4     | magic, "LKST"                                                          |
 /// | 4      | 1     | version, 1                                                             |
-/// | 5      | 1     | kind: 1 hello, 2 welcome, 3 data, 4 failure, 5 goodbye                 |
+/// | 5      | 1     | kind: 1 hello, 2 welcome, 3 data, 4 failure, 5 goodbye, 6 challenge, 7 proof |
 /// | 6      | 1     | operation   (data; as the enumerators of `Operation`)                  |
 /// | 7      | 1     | reduction   (data; `Reduction`)                                        |
 /// | 8      | 1     | element type (data; `ElementType`)                                     |
@@ -34,7 +34,15 @@
 
 namespace lockstep::detail {
 
-enum class FrameKind : std::uint8_t { hello = 1, welcome = 2, data = 3, failure = 4, goodbye = 5 };
+enum class FrameKind : std::uint8_t {
+    hello = 1,
+    welcome = 2,
+    data = 3,
+    failure = 4,
+    goodbye = 5,
+    challenge = 6,
+    proof = 7
+};
 
 inline constexpr std::size_t header_bytes = 48;
 inline constexpr std::uint8_t wire_version = 1;
@@ -94,7 +102,7 @@ inline HeaderBytes encode(const Header& header) noexcept {
 inline std::optional<Header> decode(const HeaderBytes& bytes) noexcept {
     if (std::memcmp(bytes.data(), "LKST", 4) != 0 || get(&bytes[4], 1) != wire_version) return std::nullopt;
     const std::uint64_t kind = get(&bytes[5], 1);
-    if (kind < 1 || kind > 5 || get(&bytes[9], 3) != 0) return std::nullopt;
+    if (kind < 1 || kind > 7 || get(&bytes[9], 3) != 0) return std::nullopt;
     Header header;
     header.kind = static_cast<FrameKind>(kind);
     header.request.operation = static_cast<Operation>(get(&bytes[6], 1));

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,8 +23,9 @@ namespace lockstep::detail {
 template <class System>
 class Lobby {
 public:
-    /// Guests must introduce themselves within `patience`, or are shown out.
-    Lobby(Descriptor listener, Seconds patience) : listener_(std::move(listener)), patience_(patience) {
+    /// Guests must introduce themselves, and prove that they know `secret` if there is one, within `patience`.
+    Lobby(Descriptor listener, Seconds patience, std::string secret = {})
+        : listener_(std::move(listener)), patience_(patience), secret_(std::move(secret)) {
         // One that somebody else has opened may be of the blocking kind.
         ::fcntl(listener_.get(), F_SETFL, ::fcntl(listener_.get(), F_GETFL) | O_NONBLOCK);
     }
@@ -37,7 +39,7 @@ public:
         std::vector<pollfd> waits;
         for (;;) {
             for (std::size_t index = 0; index < guests_.size(); ++index) {
-                const auto state = guests_[index].template read<System>();
+                const auto state = guests_[index].template read<System>(secret_);
                 if (state == Guest::State::waiting) continue;
                 Guest guest = std::move(guests_[index]);
                 guests_.erase(guests_.begin() + static_cast<std::ptrdiff_t>(index--));
@@ -85,6 +87,7 @@ private:
 
     Descriptor listener_;
     Seconds patience_;
+    std::string secret_;
     std::vector<Guest> guests_;
 };
 

@@ -14,6 +14,7 @@
 
 #include <lockstep/transport/sockets/address.hpp>
 #include <lockstep/transport/sockets/rendezvous.hpp>
+#include <lockstep/transport/sockets/secret.hpp>
 
 namespace lockstep {
 
@@ -59,6 +60,9 @@ public:
         else options_.address = "127.0.0.1:0";
         listener_ = listen_at(options_.address, 0);
         options_.address = to_text(local_address(listener_.get()));
+        // Any user of this host can reach a port.
+        const Challenge random = random_challenge();
+        options_.secret.assign(reinterpret_cast<const char*>(random.data()), random.size());
     }
 
     /// What `rank` needs to join. Rank 0's options hold the listening socket: ask for them once.

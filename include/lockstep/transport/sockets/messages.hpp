@@ -3,7 +3,10 @@
 /// Whole control messages over one connection, before and beside the data: small, rare, each with a deadline.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +14,7 @@
 
 #include <lockstep/transport/sockets/frame.hpp>
 #include <lockstep/transport/sockets/io.hpp>
+#include <lockstep/transport/sockets/secret.hpp>
 
 namespace lockstep::detail {
 
@@ -36,13 +40,45 @@ inline Failure failure_in(const std::optional<Message>& message, int peer) {
     if (message && message->kind == FrameKind::failure) {
         if (const auto failure = decode_failure(message->payload)) return *failure;
     }
+    if (message && message->kind == FrameKind::challenge) {
+        return {ErrorKind::configuration, peer,
+                "rank " + std::to_string(peer) + " has a LOCKSTEP_SECRET, and this rank has none"};
+    }
     if (message && message->kind == FrameKind::goodbye) {
         return {ErrorKind::peer_lost, peer, "rank " + std::to_string(peer) + " has left"};
     }
     return {ErrorKind::peer_lost, peer, "rank " + std::to_string(peer) + " is lost: its connection broke off"};
 }
 
-/// A connection that has not introduced itself yet: it may be anybody's.
+/// `hello` is the whole frame that the caller sends. False if the listener is gone, late, or something can be read at
+/// `news` first.
+/// @throws ConfigurationError if the listener does not know the secret
+template <class System>
+bool introduce(int descriptor, std::span<const std::byte> hello, const std::string& secret, int peer,
+               const Deadline& deadline, int news = -1) {
+    if (!write_all<System>(descriptor, hello, deadline)) return false;
+    if (secret.empty()) return true;
+    const Challenge own = random_challenge();
+    if (!write_all<System>(descriptor, control_frame(FrameKind::challenge, own), deadline)) return false;
+    std::array<pollfd, 2> waits{{{descriptor, POLLIN, 0}, {news, POLLIN, 0}}};
+    if (!poll_until(waits, deadline) || waits[0].revents == 0) return false;
+    const auto answer = read_message<System>(descriptor, deadline);
+    if (!answer) return false;
+    if (answer->kind == FrameKind::failure) raise(failure_in(answer, peer));
+    const std::span<const std::byte> payload = answer->payload;
+    const Challenge theirs = challenge_in(payload);
+    const auto introduction = hello.subspan(header_bytes);
+    if (answer->kind != FrameKind::proof ||
+        !same_digest(payload.subspan((std::min)(payload.size(), theirs.size())),
+                     proof_of(secret, Speaker::listener, introduction, own, theirs))) {
+        throw ConfigurationError("rank " + std::to_string(peer) + " does not know this rank's LOCKSTEP_SECRET");
+    }
+    const Sha256Digest proof = proof_of(secret, Speaker::caller, introduction, own, theirs);
+    return write_all<System>(descriptor, control_frame(FrameKind::proof, proof), deadline);
+}
+
+/// A connection that has not introduced itself yet: it may be anybody's. With a secret, it must also prove that it knows
+/// it, before anything that it said is believed.
 class Guest {
 public:
     Guest(Descriptor descriptor, Deadline deadline) : descriptor_(std::move(descriptor)), deadline_(deadline) {}
@@ -51,12 +87,18 @@ public:
 
     /// Reads what is there, without waiting. Lengths are believed only after magic and version, and are bounded.
     template <class System>
-    State read() {
+    State read(const std::string& secret = {}) {
         for (;;) {
             const std::size_t wanted = header_ ? header_bytes + static_cast<std::size_t>(header_->bytes) : header_bytes;
             if (bytes_.size() == wanted) {
-                if (header_) return parse();
-                if (!parse_header()) return State::stranger;
+                if (!header_) {
+                    if (!parse_header()) return State::stranger;
+                    continue;
+                }
+                const State state = take_frame<System>(secret);
+                if (state != State::waiting) return state;
+                header_.reset();
+                bytes_.clear();
                 continue;
             }
             const std::size_t had = bytes_.size();
@@ -78,11 +120,37 @@ private:
         HeaderBytes bytes{};
         std::copy(bytes_.begin(), bytes_.end(), bytes.begin());
         header_ = decode(bytes);
-        return header_ && header_->kind == FrameKind::hello && header_->bytes <= max_hello_bytes;
+        if (!header_ || header_->kind != due_) return false;
+        if (due_ == FrameKind::hello) return header_->bytes <= max_hello_bytes;
+        return header_->bytes == (due_ == FrameKind::challenge ? sizeof(Challenge) : sizeof(Sha256Digest));
     }
-    State parse() {
-        hello_ = decode_hello(std::span(bytes_).subspan(header_bytes));
-        return hello_ ? State::ready : State::stranger;
+
+    /// The frame that was due is complete; waiting means that there is another one to come.
+    template <class System>
+    State take_frame(const std::string& secret) {
+        const auto payload = std::span<const std::byte>(bytes_).subspan(header_bytes);
+        if (due_ == FrameKind::hello) {
+            hello_ = decode_hello(payload);
+            if (!hello_) return State::stranger;
+            if (secret.empty()) return State::ready;
+            introduction_.assign(payload.begin(), payload.end());
+            due_ = FrameKind::challenge;
+            return State::waiting;
+        }
+        if (due_ == FrameKind::challenge) {
+            callers_ = challenge_in(payload);
+            own_ = random_challenge();
+            std::vector<std::byte> answer(own_.begin(), own_.end());
+            const Sha256Digest proof = proof_of(secret, Speaker::listener, introduction_, callers_, own_);
+            answer.insert(answer.end(), proof.begin(), proof.end());
+            const auto frame = control_frame(FrameKind::proof, answer);
+            // Nothing else has been sent, so that there is room, and nobody waits.
+            if (!write_all<System>(descriptor_.get(), frame, deadline_)) return State::stranger;
+            due_ = FrameKind::proof;
+            return State::waiting;
+        }
+        const Sha256Digest expected = proof_of(secret, Speaker::caller, introduction_, callers_, own_);
+        return same_digest(payload, expected) ? State::ready : State::stranger;
     }
 
     Descriptor descriptor_;
@@ -90,6 +158,10 @@ private:
     std::vector<std::byte> bytes_;
     std::optional<Header> header_;
     std::optional<Hello> hello_;
+    FrameKind due_ = FrameKind::hello;
+    std::vector<std::byte> introduction_;  ///< payload of the hello
+    Challenge callers_{};
+    Challenge own_{};
 };
 
 }  // namespace lockstep::detail

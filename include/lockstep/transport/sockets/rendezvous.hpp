@@ -36,6 +36,10 @@ struct SocketsOptions {
     Seconds timeout{60};
     /// How long ranks wait for each other at the start.
     Seconds join_timeout{60};
+    /// Both ends of every connection prove that they know it; empty for none. What is sent afterwards is in the clear.
+    std::string secret{};
+    /// May ranks meet beyond this host without a secret?
+    bool insecure = false;
     /// How long a connection may take to say who it is.
     Seconds handshake_timeout{10};
     /// SO_SNDBUF and SO_RCVBUF of every connection; 0 leaves them to the kernel, which tunes TCP's better, and gives Unix
@@ -66,6 +70,7 @@ public:
 
     /// @throws ConfigurationError if ranks disagree about the world, TimeoutError naming who has not come
     Connections run() {
+        refuse_to_be_open();
         if (options_.rank == 0) host();
         else join();
         // Those that were accepted have not inherited all of it.
@@ -86,11 +91,27 @@ private:
         return {options_.rank, options_.world_size, role, options_.job, std::move(address)};
     }
 
+    void refuse_to_be_open() const {
+        if (!options_.secret.empty() || options_.insecure || is_unix(options_.address)) return;
+        for (const SocketAddress& each : resolve(options_.address)) {
+            if (is_loopback(each)) continue;
+            throw ConfigurationError("anyone who reaches " + options_.address +
+                                     " could join: set LOCKSTEP_SECRET to the same words for all ranks, or "
+                                     "LOCKSTEP_INSECURE=1 if the network is trusted");
+        }
+    }
+
+    /// Says who this rank is, and proves it. False if that is not heard.
+    bool introduce_to(int descriptor, int peer, Role role, std::string address, int news = -1) const {
+        return introduce<System>(descriptor, encode(hello(role, std::move(address))), options_.secret, peer, deadline_,
+                                 news);
+    }
+
     void host() {
         Descriptor listener(options_.listener);
         if (!listener) listener = listen_at(options_.address, options_.socket_buffer_bytes);
         set_buffers(listener.get(), options_.socket_buffer_bytes);
-        Lobby<System> lobby(std::move(listener), options_.handshake_timeout);
+        Lobby<System> lobby(std::move(listener), options_.handshake_timeout, options_.secret);
         std::vector<std::string> addresses(index(options_.world_size), options_.address);
         admit(lobby, Role::control, options_.world_size - 1, connections_.control, &addresses);
         std::string table;
@@ -112,12 +133,12 @@ private:
                                                           : with_free_port(local_address(control.get()));
         Descriptor listener = listen_or_tell(own);
         const std::string advertised = to_text(local_address(listener.get()));
-        write_all<System>(control.get(), encode(hello(Role::control, advertised)), deadline_);
+        introduce_to(control.get(), 0, Role::control, advertised);
         const std::vector<std::string> addresses = read_table();
         for (int lower = 0; lower < options_.rank; ++lower) {
             connect_data(lower, lower == 0 ? options_.address : addresses[index(lower)]);
         }
-        Lobby<System> lobby(std::move(listener), options_.handshake_timeout);
+        Lobby<System> lobby(std::move(listener), options_.handshake_timeout, options_.secret);
         admit(lobby, Role::data, options_.world_size - 1 - options_.rank, connections_.data, nullptr);
         remove_name(own);
         write_all<System>(control.get(), control_frame(FrameKind::welcome, {}), deadline_);
@@ -152,7 +173,7 @@ private:
         try {
             return listen_at(own, options_.socket_buffer_bytes);
         } catch (const Error& error) {
-            write_all<System>(connections_.control[0].get(), encode(hello(Role::control, own)), deadline_);
+            introduce_to(connections_.control[0].get(), 0, Role::control, own);
             read_welcome();
             abandon({error.kind(), options_.rank, error.what()}, nullptr);  // It was somebody else's after all.
         }
@@ -172,7 +193,12 @@ private:
                                    " for all ranks to come",
                                0);
         }
-        if (!message || message->kind != FrameKind::welcome) raise(failure_in(message, 0));
+        if (!message) {
+            throw PeerLost("rank 0 is lost: it has broken off the connection at " + options_.address +
+                               " before all had met (do all have the same LOCKSTEP_SECRET?)",
+                           0);
+        }
+        if (message->kind != FrameKind::welcome) raise(failure_in(message, 0));
         return std::move(message->payload);
     }
 
@@ -198,12 +224,12 @@ private:
         Descriptor data = connect_to(address, options_.socket_buffer_bytes, deadline_, control);
         std::optional<Message> answer;
         if (data) {
-            write_all<System>(data.get(), encode(hello(Role::data, {})), deadline_);
+            const bool heard = introduce_to(data.get(), peer, Role::data, {}, control);
             std::array<pollfd, 2> waits{{{data.get(), POLLIN, 0}, {control, POLLIN, 0}}};
             if (!poll_until(waits, deadline_)) {
                 throw TimeoutError("rank " + std::to_string(peer) + " does not answer at " + address, peer);
             }
-            if (waits[0].revents != 0) answer = read_message<System>(data.get(), deadline_);
+            if (heard && waits[0].revents != 0) answer = read_message<System>(data.get(), deadline_);
         }
         if (!answer || answer->kind != FrameKind::welcome) {
             const auto news = read_message<System>(control, Deadline::after(Seconds{1}));
