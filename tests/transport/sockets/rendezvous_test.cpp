@@ -319,7 +319,7 @@ template <class AnswerTo>
 Guest::State state_of(const Hello& hello, const Challenge& challenge, const AnswerTo& answer_to) {
     int ends[2];
     BOOST_REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
-    Guest guest(Descriptor(ends[0]), late());
+    Guest guest{Descriptor{ends[0]}, late()};
     const Descriptor far(ends[1]);
     write_all<SystemCalls>(far.get(), encode(hello), late());
     write_all<SystemCalls>(far.get(), control_frame(FrameKind::challenge, challenge), late());
