@@ -68,7 +68,8 @@ struct NothingSet {
                 if (name != nullptr) ::unsetenv(name);
             }
         }
-        for (const char* const name : {"SLURM_STEP_NODELIST", "TORCHELASTIC_RUN_ID"}) ::unsetenv(name);
+        for (const char* const name : {"SLURM_STEP_NODELIST", "SLURM_STEP_NUM_NODES", "TORCHELASTIC_RUN_ID"})
+            ::unsetenv(name);
     }
 };
 
@@ -175,6 +176,9 @@ BOOST_AUTO_TEST_CASE(launchers_are_understood) {
                              Case{mpich + Pairs{{"MASTER_ADDR", "unix:/tmp/job"}}, 1, 6, 1, "unix:/tmp/job"},
                              Case{slurm, 5, 8, 1, "node07-ib:29500"},
                              Case{slurm + Pairs{{"MASTER_ADDR", "10.1.2.3"}}, 5, 8, 1, "10.1.2.3:29500"},
+                             Case{slurm + Pairs{{"SLURM_STEP_NUM_NODES", "1"}}, 5, 8, 1, "127.0.0.1:29500"},
+                             // Slurm sets MPICH's variables itself.
+                             Case{slurm + Pairs{{"PMI_RANK", "5"}, {"PMI_SIZE", "8"}}, 5, 8, 1, "node07-ib:29500"},
                              // mpirun inside of a Slurm step: its ranks are those of mpirun.
                              Case{slurm + open_mpi, 2, 4, 2, "127.0.0.1:29500"},
                              // torchrun, once a host, started by mpirun.

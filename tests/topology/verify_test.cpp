@@ -235,6 +235,19 @@ BOOST_AUTO_TEST_CASE(contributions_that_are_added_before_they_have_come) {
     CHECK_FAULT(Hasty, 3, "adds what it has not kept");
 }
 
+struct Busy : Direct {  // sends while it adds
+    template <class Emit>
+    static constexpr void reduce(int rank, int world, Emit&& emit) {
+        Direct::reduce(rank, world, [&](Step step) {
+            if (step.fold == Fold::add_kept) step.send = {(rank + 1) % world, rank, 1};
+            emit(step);
+        });
+    }
+};
+BOOST_AUTO_TEST_CASE(a_step_that_adds_what_was_kept_moves_nothing) {
+    CHECK_FAULT(Busy, 3, "sends in a step that only adds what was kept");
+}
+
 struct Greedy : Naive {  // rank 0 keeps everybody's whole buffer, to add them in rank order
     template <class Emit>
     static constexpr void reduce(int rank, int world, Emit&& emit) {

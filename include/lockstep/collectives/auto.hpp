@@ -24,6 +24,7 @@
 
 #include <lockstep/collectives/all_reduce.hpp>
 #include <lockstep/collectives/barrier.hpp>
+#include <lockstep/core/arithmetic.hpp>
 #include <lockstep/topology/simulate.hpp>
 #include <lockstep/topology/tree.hpp>
 
@@ -36,6 +37,7 @@ LinkModel calibrate(Link& link) {
     constexpr std::size_t bytes = std::size_t{128} << 10;
     const int world_size = link.world_size();
     if (world_size == 1) return {};
+    const StandardArithmetic mode;  // All ranks must compute the same figures from what they have agreed upon.
     std::vector<float> out(bytes / sizeof(float), 1.0F);
     std::vector<float> in(out.size());
     const Request request{.operation = Operation::all_reduce,
@@ -200,6 +202,7 @@ private:
     };
 
     const Row& predict(int world_size, std::size_t bytes) {
+        const StandardArithmetic mode;
         const auto magnitude = static_cast<int>(std::bit_width(bytes));
         for (const Row& row : rows_) {
             if (row.world_size == world_size && row.magnitude == magnitude) return row;

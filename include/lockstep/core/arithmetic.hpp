@@ -37,7 +37,7 @@ private:
         asm volatile("mrs %0, fpcr" : "=r"(mode));
         return mode;
     }
-    static void set_mode(Mode mode) noexcept { asm volatile("msr fpcr, %0" : : "r"(mode)); }
+    static void set_mode(Mode mode) noexcept { asm volatile("msr fpcr, %0" : : "r"(mode) : "memory"); }
 #else
     using Mode = std::uint32_t;
     static constexpr Mode relevant = 0;

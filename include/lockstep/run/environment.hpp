@@ -54,9 +54,8 @@ struct LaunchEnvironment {
                reason + ")";
     }
 
-    /// Joins that world. Deadlines and the like come from `options`, the secret from LOCKSTEP_SECRET if it has none. (A
-    /// template, so that only programs that call it
-    /// pay for compiling it.)
+    /// Joins that world. Deadlines and the like come from `options`; the secret too, or else from LOCKSTEP_SECRET.
+    /// (A template, so that only programs that call it pay for compiling it.)
     template <class Link = Sockets>
     Link connect(SocketsOptions options = {}) const {
         options.rank = rank;
@@ -136,6 +135,11 @@ private:
         if (launcher.local_size != nullptr && std::getenv(launcher.local_size) != nullptr &&
             detail::number_variable(launcher.local_size, 1, 1'000'000) == world_size) {
             reason += std::string(", ") + launcher.local_size + "=" + std::to_string(world_size);
+            return "127.0.0.1";
+        }
+        const char* const count = std::getenv("SLURM_STEP_NUM_NODES");
+        if (launcher.only_if != nullptr && count != nullptr && std::string_view(count) == "1") {
+            reason += ", SLURM_STEP_NUM_NODES=1";
             return "127.0.0.1";
         }
         const char* const nodes = std::getenv("SLURM_STEP_NODELIST");

@@ -25,7 +25,16 @@ struct Launcher {
 
     bool present() const {
         if (only_if != nullptr && std::getenv(only_if) == nullptr) return false;
+        if (is_slurms_own()) return false;
         return std::getenv(rank) != nullptr || std::getenv(world_size) != nullptr;
+    }
+
+    /// Slurm can set MPICH's variables itself, for its own ranks; Hydra inside of a step sets others.
+    bool is_slurms_own() const {
+        const char* const slurms = std::getenv("SLURM_PROCID");
+        const char* const ours = std::getenv(rank);
+        return std::string_view(rank) == "PMI_RANK" && std::getenv("SLURM_STEP_ID") != nullptr && slurms != nullptr &&
+               ours != nullptr && std::string_view(slurms) == ours && std::getenv(local_size) == nullptr;
     }
 };
 

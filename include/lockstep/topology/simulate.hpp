@@ -58,10 +58,10 @@ public:
         if (model.slow_rank >= 0) ranks_[static_cast<std::size_t>(model.slow_rank)].slowdown = model.slowdown;
     }
 
-    /// Every rank goes on from where it was. @throws ConfigurationError naming rank and step, if it would wait for ever.
     /// Of the segment that is run next.
     void set_length(std::size_t elements) noexcept { elements_ = elements; }
 
+    /// Every rank goes on from where it was. @throws ConfigurationError naming rank and step, if it would wait for ever.
     void run(Half half, const Schedule& schedule) {
         half_ = half;
         schedule_ = &schedule;
@@ -252,7 +252,7 @@ private:
 /// A step's send and receive run at once; the step ends, and the rank's next begins, when both have ended. A message leaves
 /// when its sender's step begins: a receiver that is late costs the sender nothing, as if there were always room. Messages
 /// of a pair arrive in order; a rank's link takes in one at a time, in the order of its steps. The owner's action is free.
-/// Cost: one pass over the schedule; a million messages take a fraction of a second.
+/// Cost: one pass over the schedule for each segment; a million messages take a fraction of a second.
 /// @throws ConfigurationError if the schedule cannot be run (it names rank and step), or a cost is no cost
 template <Topology Shape>
 Prediction simulate(int world_size, std::size_t elements, std::size_t element_bytes, const LinkModel& model) {

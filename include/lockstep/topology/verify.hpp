@@ -142,6 +142,9 @@ private:
         for (int chunk = 0; step.send.any() && chunk < step.send.chunk_count; ++chunk) {
             progress.outbox.push_back(contents_[rank][static_cast<std::size_t>(step.send.first_chunk + chunk)]);
         }
+        if (step.fold == Fold::add_kept && step.send.any()) {
+            return fault("sends in a step that only adds what was kept", rank, step.send.peer, step.send.first_chunk);
+        }
         return step.fold == Fold::add_kept ? add_kept(rank, step.receive) : Verdict{};
     }
 

@@ -45,6 +45,7 @@ public:
                 guests_.erase(guests_.begin() + static_cast<std::ptrdiff_t>(index--));
                 if (state == Guest::State::ready) return guest;
             }
+            if (deadline.passed()) return std::nullopt;  // However many knock.
             waits.clear();
             for (const int descriptor : watched) waits.push_back({descriptor, POLLIN, 0});
             waits.push_back({listener_.get(), POLLIN, 0});
@@ -68,15 +69,21 @@ public:
     }
 
 private:
+    /// More than a large job's ranks in a burst; of strangers there may be any number.
+    static constexpr std::size_t most_guests = 4096;
+
     void welcome_all() {
-        for (;;) {
+        for (std::size_t turn = 0; turn < most_guests; ++turn) {
             Descriptor accepted(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
             if (accepted) {
                 const int one = 1;
                 ::setsockopt(accepted.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
                 guests_.emplace_back(std::move(accepted), Deadline::after(patience_));
+                if (guests_.size() > most_guests) guests_.erase(guests_.begin());
             } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
                 return;
+            } else if ((errno == EMFILE || errno == ENFILE) && !guests_.empty()) {
+                guests_.erase(guests_.begin());  // Whoever has been silent for longest makes room.
             } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM || errno == EBADF ||
                        errno == EINVAL || errno == ENOTSOCK || errno == EOPNOTSUPP) {
                 throw TransportError(system_text("accept", errno));  // No connection to come will be accepted either.

@@ -42,7 +42,7 @@ inline Failure failure_in(const std::optional<Message>& message, int peer) {
     }
     if (message && message->kind == FrameKind::challenge) {
         return {ErrorKind::configuration, peer,
-                "rank " + std::to_string(peer) + " has a LOCKSTEP_SECRET, and this rank has none"};
+                "rank " + std::to_string(peer) + " has a LOCKSTEP_SECRET, and the rank that it has called has none"};
     }
     if (message && message->kind == FrameKind::goodbye) {
         return {ErrorKind::peer_lost, peer, "rank " + std::to_string(peer) + " has left"};

@@ -91,14 +91,18 @@ private:
         return {options_.rank, options_.world_size, role, options_.job, std::move(address)};
     }
 
+    /// Before anything is opened; a name that cannot be looked up yet is asked about again once it could.
     void refuse_to_be_open() const {
-        if (!options_.secret.empty() || options_.insecure || is_unix(options_.address)) return;
-        for (const SocketAddress& each : resolve(options_.address)) {
-            if (is_loopback(each)) continue;
-            throw ConfigurationError("anyone who reaches " + options_.address +
-                                     " could join: set LOCKSTEP_SECRET to the same words for all ranks, or "
-                                     "LOCKSTEP_INSECURE=1 if the network is trusted");
-        }
+        if (is_unix(options_.address)) return;
+        for (const SocketAddress& each : resolve(options_.address)) refuse_to_be_open_at(each);
+    }
+    void refuse_to_be_open_at(const SocketAddress& address) const {
+        if (!options_.secret.empty() || options_.insecure || is_loopback(address)) return;
+        throw ConfigurationError(
+            "anyone who reaches " + options_.address +
+            " could join: give all ranks the same SocketsOptions::secret (LaunchEnvironment takes it "
+            "from LOCKSTEP_SECRET), or say that the network is trusted (insecure, "
+            "LOCKSTEP_INSECURE=1)");
     }
 
     /// Says who this rank is, and proves it. False if that is not heard.
@@ -111,6 +115,7 @@ private:
         Descriptor listener(options_.listener);
         if (!listener) listener = listen_at(options_.address, options_.socket_buffer_bytes);
         set_buffers(listener.get(), options_.socket_buffer_bytes);
+        refuse_to_be_open_at(local_address(listener.get()));
         Lobby<System> lobby(std::move(listener), options_.handshake_timeout, options_.secret);
         std::vector<std::string> addresses(index(options_.world_size), options_.address);
         admit(lobby, Role::control, options_.world_size - 1, connections_.control, &addresses);
@@ -129,6 +134,7 @@ private:
     void join() {
         Descriptor& control = connections_.control[0];
         control = connect_to(options_.address, options_.socket_buffer_bytes, deadline_);
+        refuse_to_be_open_at(local_address(control.get()));
         const std::string own = is_unix(options_.address) ? options_.address + "." + std::to_string(options_.rank)
                                                           : with_free_port(local_address(control.get()));
         Descriptor listener = listen_or_tell(own);

@@ -5,7 +5,7 @@
 /// After its hello, the caller sends a challenge (16 random bytes). The listener answers with a proof: 16 random bytes of
 /// its own, and an HMAC-SHA-256 with the secret as key. The caller checks it and sends its own HMAC. Both are of who
 /// speaks, the payload of the hello (which has rank, world size, role and job), and both challenges: a proof is worth
-/// nothing on another connection, or for another rank.
+/// nothing later, or for another rank. It does not help against somebody in the middle who passes on all that is said.
 #pragma once
 
 #include <algorithm>
