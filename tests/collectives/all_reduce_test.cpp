@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include <boost/test/unit_test.hpp>
@@ -67,7 +68,12 @@ static_assert(Reducer<Everyone, Threads> && !Topology<Everyone> && Topology<Swap
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(every_reducer_obeys_the_laws, Runner, test::Transports) {
     test::for_each_reducer<Runner>([](const auto& reducer) {
-        BOOST_TEST_CONTEXT(reducer.name) { test::check_reducer<Runner>(reducer); }
+        // The system's TCP and Unix domain sockets are driven by the same code: one of them goes through all worlds.
+        constexpr bool in_full = !std::is_same_v<Runner, test::OverTcp>;
+        BOOST_TEST_CONTEXT(reducer.name) {
+            if (in_full) test::check_reducer<Runner>(reducer);
+            else test::check_reducer<Runner>(reducer, std::array{2, 3});
+        }
     });
 }
 

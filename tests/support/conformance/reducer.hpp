@@ -102,7 +102,7 @@ void check_bits(const ReducerOver<Runner>& reducer, int world) {
     constexpr std::size_t length = 1023;
     PerRank<std::vector<std::uint32_t>> bits(world);
     check_all_well(Runner::run(world, [&](auto& link) {
-        for (int repeat = 0; repeat < 20; ++repeat) {
+        for (int repeat = 0; repeat < 5; ++repeat) {
             std::vector<float> values(length);
             for (std::size_t index = 0; index < length; ++index) values[index] = rough(link.rank(), index);
             reducer.all_reduce(link, std::span(values));
