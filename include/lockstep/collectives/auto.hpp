@@ -97,7 +97,7 @@ LinkModel calibrate(Link& link) {
                                   both_ways(bytes),
                                   all_around(0),
                                   all_around(bytes),
-                                  std::numeric_limits<double>::max()};
+                                  (std::numeric_limits<double>::max)()};
     for (int round = 0; round < 10; ++round) {
         const double once = median_of(1, [&] {
             combine_of<Sum, float>()(reinterpret_cast<std::byte*>(in.data()),
