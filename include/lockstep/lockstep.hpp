@@ -41,11 +41,9 @@
 #include <lockstep/transport/solo.hpp>
 #include <lockstep/transport/threads.hpp>
 
-#include <lockstep/collectives/all_gather.hpp>
 #include <lockstep/collectives/all_reduce.hpp>
 #include <lockstep/collectives/barrier.hpp>
 #include <lockstep/collectives/broadcast.hpp>
-#include <lockstep/collectives/reduce_scatter.hpp>
 
 #include <lockstep/data_parallel/data_parallel.hpp>
 

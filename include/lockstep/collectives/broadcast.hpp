@@ -17,12 +17,7 @@ namespace detail {
 /// Is rank 0 the one owner of everything, for this world size?
 template <Topology Shape>
 constexpr bool is_rooted(int world_size) {
-    for (int chunk = 0; chunk < Shape::chunks(world_size); ++chunk) {
-        for (int rank = 0; rank < world_size; ++rank) {
-            if (Shape::owns(rank, world_size, chunk) != (rank == 0)) return false;
-        }
-    }
-    return true;
+    return owners_are<Shape>(world_size, [](int) { return 0; });
 }
 
 template <Topology Shape, class Link>

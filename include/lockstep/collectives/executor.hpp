@@ -242,13 +242,7 @@ namespace detail {
 /// Does rank r own chunk r, of as many chunks as there are ranks, and nothing else?
 template <Topology Shape>
 constexpr bool ranks_own_their_shards(int world_size) {
-    if (Shape::chunks(world_size) != world_size) return false;
-    for (int chunk = 0; chunk < world_size; ++chunk) {
-        for (int rank = 0; rank < world_size; ++rank) {
-            if (Shape::owns(rank, world_size, chunk) != (rank == chunk)) return false;
-        }
-    }
-    return true;
+    return Shape::chunks(world_size) == world_size && owners_are<Shape>(world_size, [](int chunk) { return chunk; });
 }
 template <Topology Shape>
 constexpr void check_ranks_own_their_shards() {

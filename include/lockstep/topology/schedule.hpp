@@ -42,6 +42,17 @@ constexpr Shard elements_of(const Transfer& transfer, std::size_t elements, int 
     return {first.begin, last.end() - first.begin};
 }
 
+/// Has every chunk one owner, `owner_of(chunk)`, for this world size?
+template <Topology Shape, class OwnerOf>
+constexpr bool owners_are(int world_size, const OwnerOf& owner_of) {
+    for (int chunk = 0; chunk < Shape::chunks(world_size); ++chunk) {
+        for (int rank = 0; rank < world_size; ++rank) {
+            if (Shape::owns(rank, world_size, chunk) != (rank == owner_of(chunk))) return false;
+        }
+    }
+    return true;
+}
+
 /// Longer chunks are cut: an all-reduce then runs in segments, one after the other, so that what the first half has
 /// summed is still in the cache when the second half hands it out.
 inline constexpr std::size_t longest_chunk = std::size_t{1} << 18;  // elements

@@ -43,9 +43,8 @@ namespace detail {
 /// Runs schedules on all ranks. Times depend on earlier steps only, so ranks are taken as far as they get, in any order.
 class Simulation {
 public:
-    Simulation(const char* name, int world_size, int chunks, std::size_t elements, std::size_t element_bytes,
-               const LinkModel& model)
-        : name_(name), chunks_(chunks), elements_(elements), element_bytes_(element_bytes), model_(model) {
+    Simulation(const char* name, int world_size, int chunks, std::size_t element_bytes, const LinkModel& model)
+        : name_(name), chunks_(chunks), element_bytes_(element_bytes), model_(model) {
         const auto refuse = [](const std::string& what) { throw ConfigurationError("simulate: " + what); };
         if (world_size < 1) refuse("world_size must be at least 1, not " + std::to_string(world_size));
         if (chunks < 1) refuse(std::string(name) + " cuts the buffer into no chunk at all");
@@ -236,7 +235,7 @@ private:
 
     const char* name_;
     int chunks_;
-    std::size_t elements_;
+    std::size_t elements_ = 0;
     std::size_t element_bytes_;
     LinkModel model_;
     Half half_ = Half::reduce;
@@ -257,7 +256,7 @@ private:
 template <Topology Shape>
 Prediction simulate(int world_size, std::size_t elements, std::size_t element_bytes, const LinkModel& model) {
     const int chunks = world_size < 1 ? 1 : Shape::chunks(world_size);
-    detail::Simulation simulation(Shape::name, world_size, chunks, elements, element_bytes, model);
+    detail::Simulation simulation(Shape::name, world_size, chunks, element_bytes, model);
     const Schedule reduce = schedule_of<Shape>(Half::reduce, world_size);
     const Schedule distribute = schedule_of<Shape>(Half::distribute, world_size);
     const int segments = segments_of<Shape>(world_size, elements);

@@ -43,7 +43,7 @@ struct SocketsOptions {
     /// How long a connection may take to say who it is.
     Seconds handshake_timeout{10};
     /// SO_SNDBUF and SO_RCVBUF of every connection; 0 leaves them to the kernel, which tunes TCP's better, and gives Unix
-    /// domain sockets 512 KiB, or what the system allows: a quarter faster than what they have.
+    /// domain sockets 512 KiB, or what the system allows: a tenth faster than what they have.
     int socket_buffer_bytes = 0;
     /// A listening socket that rank 0 takes over instead of opening one; -1 for none.
     int listener = -1;
