@@ -136,6 +136,7 @@ using OverTreacherous = test::OverSockets<LocalSockets::unix_domain, Treacherous
 
 BOOST_AUTO_TEST_CASE(bytes_that_are_no_frame_are_an_error_on_all_ranks) {
     const auto outcomes = OverTreacherous::run(3, [](auto& link) {
+        test::go_round(link, link.begin(test::bytes_request(8)));
         const lockstep::Call call = link.begin(test::bytes_request(8));
         if (link.rank() == 1) Treacherous::mood = Treacherous::Mood::garbling;
         test::go_round(link, call);
@@ -147,6 +148,7 @@ BOOST_AUTO_TEST_CASE(bytes_that_are_no_frame_are_an_error_on_all_ranks) {
 
 BOOST_AUTO_TEST_CASE(a_connection_that_breaks_is_an_error_with_the_systems_reason) {
     const auto outcomes = OverTreacherous::run(2, [](auto& link) {
+        test::go_round(link, link.begin(test::bytes_request(8)));
         const lockstep::Call call = link.begin(test::bytes_request(8));
         if (link.rank() == 1) Treacherous::mood = Treacherous::Mood::broken;
         test::go_round(link, call);

@@ -67,4 +67,8 @@ private:
     Clock::time_point time_;
 };
 
+inline const Deadline& earlier(const Deadline& left, const Deadline& right) noexcept {
+    return left.time() < right.time() ? left : right;
+}
+
 }  // namespace lockstep

@@ -102,13 +102,13 @@ public:
         }
         rank(rank_).process.store(::getpid());
         peers_.resize(ranks);
-        // Nobody goes on, or fails for a reason of its own, before all have mapped rank 0's memory.
-        if (rank_ != 0) {
-            link.exchange(call, {0, {}}, {});
-            link.exchange(call, {}, {0, {}});
+        // Nobody goes on, or fails for a reason of its own, before all have mapped rank 0's memory. Afterwards each is
+        // connected with every other, so that the loss of any is seen at once.
+        for (int step = 1; step < link.world_size(); ++step) {
+            const int next = (rank_ + step) % link.world_size();
+            const int previous = (rank_ - step + link.world_size()) % link.world_size();
+            link.exchange(call, {next, {}}, {previous, {}});
         }
-        for (int peer = 1; peer < link.world_size() && rank_ == 0; ++peer) link.exchange(call, {}, {peer, {}});
-        for (int peer = 1; peer < link.world_size() && rank_ == 0; ++peer) link.exchange(call, {peer, {}}, {});
     }
 
     HostWorld& world() noexcept { return *static_cast<HostWorld*>(mapping_.address()); }

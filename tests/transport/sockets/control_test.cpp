@@ -29,7 +29,7 @@ struct Star {
             near[rank] = Descriptor(ends[0]);
             far[rank] = Descriptor(ends[1]);
         }
-        control.emplace(std::move(near));
+        control.emplace(0, std::move(near));
     }
     void say(std::size_t rank, const std::vector<std::byte>& frame) const {
         BOOST_REQUIRE(write_all<SystemCalls>(far[rank].get(), frame, Deadline::after(Seconds{30})));
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(announcing_waits_for_nobody) {
     for (int time = 0; time < 1000; ++time) star.control->announce({ErrorKind::remote, 0, std::string(4096, 'x')});
     const auto message = star.heard_by(2);
     BOOST_REQUIRE(message.has_value());
-    BOOST_TEST((message->kind == FrameKind::failure));
+    BOOST_TEST((message->kind() == FrameKind::failure));
 }
 
 BOOST_AUTO_TEST_CASE(the_end_of_a_rank_is_a_goodbye) {
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(the_end_of_a_rank_is_a_goodbye) {
     for (const std::size_t rank : {1U, 2U}) {
         const auto message = star.heard_by(rank);
         BOOST_REQUIRE(message.has_value());
-        BOOST_TEST((message->kind == FrameKind::goodbye));
+        BOOST_TEST((message->kind() == FrameKind::goodbye));
         BOOST_TEST(!star.heard_by(rank).has_value());
     }
 }

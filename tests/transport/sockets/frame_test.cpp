@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(a_header_with_anything_amiss_is_refused) {
     };
     for (const Change& change : {Change{0, 'l'}, Change{1, 'X'}, Change{2, 0}, Change{3, 'P'},  // magic
                                  Change{4, 0}, Change{4, 2}, Change{4, 255},                    // version
-                                 Change{5, 0}, Change{5, 8}, Change{5, 255},                    // kind
+                                 Change{5, 0}, Change{5, 10}, Change{5, 255},                    // kind
                                  Change{9, 1}, Change{10, 1}, Change{11, 128}}) {               // what must be zero
         HeaderBytes bytes = example_header_bytes();
         bytes[change.offset] = static_cast<std::byte>(change.value);

@@ -49,11 +49,11 @@ BOOST_AUTO_TEST_CASE(messages_are_read_one_by_one) {
     pair.write(control_frame(FrameKind::goodbye, {}));
     const auto first = pair.read();
     BOOST_REQUIRE(first.has_value());
-    BOOST_TEST((first->kind == FrameKind::welcome));
+    BOOST_TEST((first->kind() == FrameKind::welcome));
     BOOST_TEST(std::equal(payload.begin(), payload.end(), first->payload.begin(), first->payload.end()));
     const auto second = pair.read();
     BOOST_REQUIRE(second.has_value());
-    BOOST_TEST((second->kind == FrameKind::goodbye));
+    BOOST_TEST((second->kind() == FrameKind::goodbye));
     BOOST_TEST(second->payload.empty());
     BOOST_TEST(!pair.read(Seconds{0.01}).has_value());
     pair.far.reset();
@@ -89,18 +89,18 @@ BOOST_AUTO_TEST_CASE(what_is_no_control_message_is_refused) {
 
 BOOST_AUTO_TEST_CASE(what_a_message_out_of_turn_means) {
     const auto frame = encode(Failure{ErrorKind::shape, 5, "sizes differ"});
-    const Failure told = failure_in(Message{FrameKind::failure, {frame.begin() + header_bytes, frame.end()}}, 2);
+    const Failure told = failure_in(Message{Header{.kind = FrameKind::failure}, {frame.begin() + header_bytes, frame.end()}}, 2);
     BOOST_TEST((told.kind == ErrorKind::shape));
     BOOST_TEST(told.rank == 5);
     BOOST_TEST(told.message == "sizes differ");
 
-    const Failure left = failure_in(Message{FrameKind::goodbye, {}}, 2);
+    const Failure left = failure_in(Message{Header{.kind = FrameKind::goodbye}, {}}, 2);
     BOOST_TEST((left.kind == ErrorKind::peer_lost));
     BOOST_TEST(left.rank == 2);
     BOOST_TEST(left.message == "rank 2 has left");
 
-    for (const auto& message : {std::optional<Message>{}, std::optional(Message{FrameKind::failure, {}}),
-                                std::optional(Message{FrameKind::hello, {}})}) {
+    for (const auto& message : {std::optional<Message>{}, std::optional(Message{Header{.kind = FrameKind::failure}, {}}),
+                                std::optional(Message{Header{.kind = FrameKind::hello}, {}})}) {
         const Failure lost = failure_in(message, 3);
         BOOST_TEST((lost.kind == ErrorKind::peer_lost));
         BOOST_TEST(lost.rank == 3);
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(a_guest_is_read_no_further_than_its_hello) {
     pair.near = guest.take();
     const auto next = pair.read();
     BOOST_REQUIRE(next.has_value());
-    BOOST_TEST((next->kind == FrameKind::goodbye));
+    BOOST_TEST((next->kind() == FrameKind::goodbye));
 }
 
 BOOST_AUTO_TEST_CASE(strangers_are_known_by_their_header) {

@@ -126,6 +126,15 @@ inline SocketAddress local_address(int descriptor) {
     return address;
 }
 
+inline SocketAddress remote_address(int descriptor) {
+    SocketAddress address;
+    address.size = sizeof address.storage;
+    if (::getpeername(descriptor, address.get(), &address.size) != 0) {
+        throw TransportError(system_text("getpeername", errno));
+    }
+    return address;
+}
+
 /// 0 leaves the kernel's sizes alone.
 inline void set_buffers(int descriptor, int bytes) noexcept {
     if (bytes <= 0) return;
@@ -186,35 +195,39 @@ inline Descriptor listen_at(const std::string& address, int buffer_bytes) {
                          (error == EADDRINUSE ? " (another job, or this rank claimed twice)" : ""));
 }
 
-/// One attempt at one address; an empty descriptor if it fails.
-inline Descriptor try_connect(const SocketAddress& address, int buffer_bytes, const Deadline& deadline, int& error) {
+/// Begins to connect, without waiting: `finish_connecting` says what came of it once the descriptor is writable. Empty
+/// if nothing ever will.
+inline Descriptor start_connecting(const SocketAddress& address, int buffer_bytes, int& error) {
     Descriptor opened = open_socket(address.family(), buffer_bytes);
     error = errno;
     if (!opened) return opened;
-    if (::connect(opened.get(), address.get(), address.size) != 0) {
-        error = errno;
-        if (error != EINPROGRESS && error != EINTR) return {};
-        if (!poll_until(opened.get(), POLLOUT, deadline)) {
-            error = ETIMEDOUT;
-            return {};
-        }
-        socklen_t size = sizeof error;
-        ::getsockopt(opened.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-        if (error != 0) return {};
-    }
-    const SocketAddress mine = local_address(opened.get());
+    error = ::connect(opened.get(), address.get(), address.size) == 0 ? 0 : errno;
+    return error == 0 || error == EINPROGRESS || error == EINTR ? std::move(opened) : Descriptor();
+}
+
+/// 0 if the connection stands, or else why it does not.
+inline int finish_connecting(int descriptor, const SocketAddress& address) {
+    int error = 0;
+    socklen_t size = sizeof error;
+    ::getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error != 0 || address.family() == AF_UNIX) return error;
     // A connection to an unused local port can, by chance, be answered by itself.
-    if (address.family() != AF_UNIX && mine.size == address.size && to_text(mine) == to_text(address)) {
-        error = ECONNREFUSED;
-        return {};
-    }
-    return opened;
+    const SocketAddress mine = local_address(descriptor);
+    return mine.size == address.size && to_text(mine) == to_text(address) ? ECONNREFUSED : 0;
+}
+
+/// One attempt at one address; an empty descriptor if it fails.
+inline Descriptor try_connect(const SocketAddress& address, int buffer_bytes, const Deadline& deadline, int& error) {
+    Descriptor opened = start_connecting(address, buffer_bytes, error);
+    if (!opened) return opened;
+    error = poll_until(opened.get(), POLLOUT, deadline) ? finish_connecting(opened.get(), address) : ETIMEDOUT;
+    return error == 0 ? std::move(opened) : Descriptor();
 }
 
 /// Connects to any of the addresses that `address` stands for; tries again until the deadline, since whoever listens
-/// may not be up yet, or there is something to read at the descriptor `news`: the result is then empty.
+/// may not be up yet.
 /// @throws TimeoutError naming the address and the last reason
-inline Descriptor connect_to(const std::string& address, int buffer_bytes, const Deadline& deadline, int news = -1) {
+inline Descriptor connect_to(const std::string& address, int buffer_bytes, const Deadline& deadline) {
     int error = 0;
     for (int pause = 1;; pause = pause < 50 ? pause * 2 : 50) {
         const auto candidates = resolve(address);
@@ -225,8 +238,7 @@ inline Descriptor connect_to(const std::string& address, int buffer_bytes, const
             throw TimeoutError("nobody answers at " + (candidates.empty() ? address + ": the name cannot be looked up"
                                                                           : system_text(address, error)));
         }
-        pollfd wait{news, POLLIN, 0};
-        if (::poll(&wait, 1, pause) > 0) return {};
+        ::poll(nullptr, 0, pause);
     }
 }
 

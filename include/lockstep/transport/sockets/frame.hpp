@@ -6,8 +6,8 @@
 /// |--------|-------|------------------------------------------------------------------------|
 /// | 0      | 4     | magic, "LKST"                                                          |
 /// | 4      | 1     | version, 1                                                             |
-/// | 5      | 1     | kind: 1 hello, 2 welcome, 3 data, 4 failure, 5 goodbye, 6 challenge, 7 proof |
-/// | 6      | 1     | operation   (data; as the enumerators of `Operation`)                  |
+/// | 5      | 1     | kind, as the enumerators of `FrameKind`                                |
+/// | 6      | 1     | operation   (data, waiting; as the enumerators of `Operation`)        |
 /// | 7      | 1     | reduction   (data; `Reduction`)                                        |
 /// | 8      | 1     | element type (data; `ElementType`)                                     |
 /// | 9      | 3     | zero                                                                   |
@@ -41,7 +41,9 @@ enum class FrameKind : std::uint8_t {
     failure = 4,
     goodbye = 5,
     challenge = 6,
-    proof = 7
+    proof = 7,
+    inquiry = 8,  ///< rank 0 asks: whom do you wait for?
+    waiting = 9,  ///< for whom, and in which call: header as that of data, payload the rank (4 bytes)
 };
 
 inline constexpr std::size_t header_bytes = 48;
@@ -102,7 +104,7 @@ inline HeaderBytes encode(const Header& header) noexcept {
 inline std::optional<Header> decode(const HeaderBytes& bytes) noexcept {
     if (std::memcmp(bytes.data(), "LKST", 4) != 0 || get(&bytes[4], 1) != wire_version) return std::nullopt;
     const std::uint64_t kind = get(&bytes[5], 1);
-    if (kind < 1 || kind > 7 || get(&bytes[9], 3) != 0) return std::nullopt;
+    if (kind < 1 || kind > 9 || get(&bytes[9], 3) != 0) return std::nullopt;
     Header header;
     header.kind = static_cast<FrameKind>(kind);
     header.request.operation = static_cast<Operation>(get(&bytes[6], 1));
@@ -116,20 +118,25 @@ inline std::optional<Header> decode(const HeaderBytes& bytes) noexcept {
     return header;
 }
 
-/// A whole control message, ready to be written.
-inline std::vector<std::byte> control_frame(FrameKind kind, std::span<const std::byte> payload) {
-    const HeaderBytes header = encode(Header{.kind = kind, .bytes = payload.size()});
+/// A whole control message, ready to be written; the length of its payload is put into `fields`.
+inline std::vector<std::byte> control_frame(Header fields, std::span<const std::byte> payload) {
+    fields.bytes = payload.size();
+    const HeaderBytes header = encode(fields);
     std::vector<std::byte> bytes(header.size() + payload.size());
     std::memcpy(bytes.data(), header.data(), header.size());
     if (!payload.empty()) std::memcpy(bytes.data() + header.size(), payload.data(), payload.size());
     return bytes;
+}
+inline std::vector<std::byte> control_frame(FrameKind kind, std::span<const std::byte> payload) {
+    return control_frame(Header{.kind = kind}, payload);
 }
 
 /// What a connection is for. Control connections join every rank to rank 0; data connections join pairs of ranks.
 enum class Role : std::uint8_t { control = 1, data = 2 };
 
 /// How a rank introduces itself: payload of a hello frame.
-/// rank (4 bytes), world size (4), role (1), job (8), then the address at which this rank listens, as text.
+/// rank (4 bytes), world size (4), role (1), job (8; for data, the session that rank 0 has named), then the address at
+/// which this rank listens, as text.
 struct Hello {
     int rank = 0;
     int world_size = 0;
@@ -155,6 +162,31 @@ inline std::optional<Hello> decode_hello(std::span<const std::byte> bytes) {
     return Hello{static_cast<std::int32_t>(static_cast<std::uint32_t>(get(&bytes[0], 4))),
                  static_cast<std::int32_t>(static_cast<std::uint32_t>(get(&bytes[4], 4))), static_cast<Role>(role),
                  get(&bytes[9], 8), text_of(bytes.subspan(17))};
+}
+
+/// Payload of rank 0's welcome: session (8 bytes), then every rank's address, each followed by a line feed.
+struct Welcome {
+    std::uint64_t session = 0;  ///< by chance, so that data connections of an earlier life of this job are strangers
+    std::vector<std::string> addresses;
+};
+
+inline std::vector<std::byte> encode(const Welcome& welcome) {
+    std::vector<std::byte> bytes;
+    append(bytes, welcome.session, 8);
+    for (const std::string& address : welcome.addresses) append(bytes, address + "\n");
+    return control_frame(FrameKind::welcome, bytes);
+}
+
+inline std::optional<Welcome> decode_welcome(std::span<const std::byte> bytes) {
+    if (bytes.size() < 8) return std::nullopt;
+    Welcome welcome{get(&bytes[0], 8), {}};
+    const std::string text = text_of(bytes.subspan(8));
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = (std::min)(text.find('\n', begin), text.size());
+        welcome.addresses.push_back(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return welcome;
 }
 
 /// Payload of a failure frame: kind (1 byte), rank at fault (4), message as text.

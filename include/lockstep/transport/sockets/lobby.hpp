@@ -31,6 +31,25 @@ public:
     }
 
     int descriptor() const noexcept { return listener_.get(); }
+    Descriptor take_listener() noexcept { return std::move(listener_); }
+
+    /// Adds what to poll for: whoever knocks, and guests that may have more to say.
+    void watch(std::vector<pollfd>& waits) const {
+        waits.push_back({listener_.get(), POLLIN, 0});
+        for (const Guest& guest : guests_) waits.push_back({guest.descriptor(), POLLIN, 0});
+    }
+
+    /// A guest that has introduced itself, if there is one now. Shows out those whose patience has ended.
+    std::optional<Guest> ready() {
+        for (std::size_t index = 0; index < guests_.size(); ++index) {
+            const auto state = guests_[index].template read<System>(secret_);
+            if (state == Guest::State::waiting) continue;
+            Guest guest = std::move(guests_[index]);
+            guests_.erase(guests_.begin() + static_cast<std::ptrdiff_t>(index--));
+            if (state == Guest::State::ready) return guest;
+        }
+        return std::nullopt;
+    }
 
     /// The next guest that has introduced itself. Nothing if the deadline passed, or if one of `watched` has
     /// something to say first: its index is then left in `spoke`.
@@ -38,19 +57,12 @@ public:
                               std::optional<std::size_t>& spoke) {
         std::vector<pollfd> waits;
         for (;;) {
-            for (std::size_t index = 0; index < guests_.size(); ++index) {
-                const auto state = guests_[index].template read<System>(secret_);
-                if (state == Guest::State::waiting) continue;
-                Guest guest = std::move(guests_[index]);
-                guests_.erase(guests_.begin() + static_cast<std::ptrdiff_t>(index--));
-                if (state == Guest::State::ready) return guest;
-            }
+            if (auto guest = ready()) return guest;
             if (deadline.passed()) return std::nullopt;  // However many knock.
             waits.clear();
             for (const int descriptor : watched) waits.push_back({descriptor, POLLIN, 0});
-            waits.push_back({listener_.get(), POLLIN, 0});
-            for (const Guest& guest : guests_) waits.push_back({guest.descriptor(), POLLIN, 0});
-            // The wait ends early when a guest's patience does; the loop then shows it out.
+            watch(waits);
+            // The wait ends early when a guest's patience does; it is then shown out.
             Deadline earliest = deadline;
             for (const Guest& guest : guests_) {
                 if (guest.deadline().time() < earliest.time()) earliest = guest.deadline();
@@ -68,10 +80,7 @@ public:
         }
     }
 
-private:
-    /// More than a large job's ranks in a burst; of strangers there may be any number.
-    static constexpr std::size_t most_guests = 4096;
-
+    /// Opens the door to all who knock, without waiting.
     void welcome_all() {
         for (std::size_t turn = 0; turn < most_guests; ++turn) {
             Descriptor accepted(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
@@ -82,8 +91,8 @@ private:
                 if (guests_.size() > most_guests) guests_.erase(guests_.begin());
             } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
                 return;
-            } else if ((errno == EMFILE || errno == ENFILE) && !guests_.empty()) {
-                guests_.erase(guests_.begin());  // Whoever has been silent for longest makes room.
+            } else if ((errno == EMFILE || errno == ENFILE) && make_room()) {
+                continue;
             } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM || errno == EBADF ||
                        errno == EINVAL || errno == ENOTSOCK || errno == EOPNOTSUPP) {
                 throw TransportError(system_text("accept", errno));  // No connection to come will be accepted either.
@@ -91,6 +100,17 @@ private:
             // Anything else concerns one connection that broke before it was accepted.
         }
     }
+
+    /// Shows out whoever has been silent for longest. False if nobody is here.
+    bool make_room() {
+        if (guests_.empty()) return false;
+        guests_.erase(guests_.begin());
+        return true;
+    }
+
+private:
+    /// More than a large job's ranks in a burst; of strangers there may be any number.
+    static constexpr std::size_t most_guests = 4096;
 
     Descriptor listener_;
     Seconds patience_;

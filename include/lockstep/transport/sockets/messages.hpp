@@ -19,9 +19,20 @@
 namespace lockstep::detail {
 
 struct Message {
-    FrameKind kind = FrameKind::goodbye;
+    Header header{.kind = FrameKind::goodbye};
     std::vector<std::byte> payload;
+
+    FrameKind kind() const noexcept { return header.kind; }
 };
+
+/// The rest of a control message whose header has been read.
+template <class System>
+std::optional<Message> read_rest(int descriptor, const Header& header, const Deadline& deadline) {
+    if (header.kind == FrameKind::data || header.bytes > max_control_bytes) return std::nullopt;
+    Message message{header, std::vector<std::byte>(static_cast<std::size_t>(header.bytes))};
+    if (!read_all<System>(descriptor, message.payload, deadline)) return std::nullopt;
+    return message;
+}
 
 /// The next message, or nothing if the other side is gone, late, or speaks another language.
 template <class System>
@@ -29,46 +40,42 @@ std::optional<Message> read_message(int descriptor, const Deadline& deadline) {
     HeaderBytes bytes{};
     if (!read_all<System>(descriptor, bytes, deadline)) return std::nullopt;
     const std::optional<Header> header = decode(bytes);
-    if (!header || header->kind == FrameKind::data || header->bytes > max_control_bytes) return std::nullopt;
-    Message message{header->kind, std::vector<std::byte>(static_cast<std::size_t>(header->bytes))};
-    if (!read_all<System>(descriptor, message.payload, deadline)) return std::nullopt;
-    return message;
+    return header ? read_rest<System>(descriptor, *header, deadline) : std::nullopt;
 }
 
 /// What a message that arrives outside a handshake means. `peer` is who sent it.
 inline Failure failure_in(const std::optional<Message>& message, int peer) {
-    if (message && message->kind == FrameKind::failure) {
+    if (message && message->kind() == FrameKind::failure) {
         if (const auto failure = decode_failure(message->payload)) return *failure;
     }
-    if (message && message->kind == FrameKind::challenge) {
+    if (message && message->kind() == FrameKind::challenge) {
         return {ErrorKind::configuration, peer,
                 "rank " + std::to_string(peer) + " has a LOCKSTEP_SECRET, and the rank that it has called has none"};
     }
-    if (message && message->kind == FrameKind::goodbye) {
+    if (message && message->kind() == FrameKind::goodbye) {
         return {ErrorKind::peer_lost, peer, "rank " + std::to_string(peer) + " has left"};
     }
     return {ErrorKind::peer_lost, peer, "rank " + std::to_string(peer) + " is lost: its connection broke off"};
 }
 
-/// `hello` is the whole frame that the caller sends. False if the listener is gone, late, or something can be read at
-/// `news` first.
+/// Says hello with the whole frame `hello`, and proves it. `readable()` waits until the listener has said something;
+/// false if it does not in time. False if the listener is gone or late.
 /// @throws ConfigurationError if the listener does not know the secret
-template <class System>
+template <class System, class Readable>
 bool introduce(int descriptor, std::span<const std::byte> hello, const std::string& secret, int peer,
-               const Deadline& deadline, int news = -1) {
+               const Deadline& deadline, const Readable& readable) {
     if (!write_all<System>(descriptor, hello, deadline)) return false;
     if (secret.empty()) return true;
     const Challenge own = random_challenge();
     if (!write_all<System>(descriptor, control_frame(FrameKind::challenge, own), deadline)) return false;
-    std::array<pollfd, 2> waits{{{descriptor, POLLIN, 0}, {news, POLLIN, 0}}};
-    if (!poll_until(waits, deadline) || waits[0].revents == 0) return false;
+    if (!readable()) return false;
     const auto answer = read_message<System>(descriptor, deadline);
     if (!answer) return false;
-    if (answer->kind == FrameKind::failure) raise(failure_in(answer, peer));
+    if (answer->kind() == FrameKind::failure) raise(failure_in(answer, peer));
     const std::span<const std::byte> payload = answer->payload;
     const Challenge theirs = challenge_in(payload);
     const auto introduction = hello.subspan(header_bytes);
-    if (answer->kind != FrameKind::proof ||
+    if (answer->kind() != FrameKind::proof ||
         !same_digest(payload.subspan((std::min)(payload.size(), theirs.size())),
                      proof_of(secret, Speaker::listener, introduction, own, theirs))) {
         throw ConfigurationError("rank " + std::to_string(peer) + " does not know this rank's LOCKSTEP_SECRET");

@@ -35,6 +35,13 @@ inline Challenge random_challenge() {
     return bytes;
 }
 
+inline std::uint64_t random_number() {
+    const Challenge bytes = random_challenge();
+    std::uint64_t number = 0;
+    std::memcpy(&number, bytes.data(), sizeof number);
+    return number;
+}
+
 enum class Speaker : std::uint8_t { listener = 1, caller = 2 };
 
 /// The first bytes of a payload; zeros for those that it lacks.

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// One rank's end of all connections: how messages move, what is waited for meanwhile, and how it ends.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <lockstep/core/concepts.hpp>
+#include <lockstep/core/recorder.hpp>
+#include <lockstep/core/report.hpp>
+#include <lockstep/transport/doorbell.hpp>
+#include <lockstep/transport/sockets/control.hpp>
+#include <lockstep/transport/sockets/peers.hpp>
+
+namespace lockstep::detail {
+
+template <class System>
+class SocketEnd {
+public:
+    explicit SocketEnd(const SocketsOptions& settings) : SocketEnd(settings, meet(settings)) {}
+
+    Call begin(const Request& request) {
+        const Use use(*this);
+        const Call call{calls_++, request, Deadline::soon_after(options.timeout)};
+        slow_at_ = Deadline::soon_after(options.slow_after);
+        recorder_.begin(call);
+        return call;
+    }
+
+    void exchange(const Call& call, const Outgoing& outgoing, const Incoming& incoming) {
+        const Use use(*this);
+        reach(call, outgoing.peer);
+        reach(call, incoming.peer);
+        Sending sending{outgoing, {}, 0};
+        Receiving receiving{incoming, {}, 0, 0};
+        sending_ = &sending;
+        if (outgoing.peer >= 0) {
+            sending.header = encode(Header{FrameKind::data, call.request, call.sequence, outgoing.bytes.size()});
+            ++traffic.messages;
+            traffic.bytes += outgoing.bytes.size();
+        }
+        for (int turns = turns_;;) {
+            const bool sent = outgoing.peer < 0 || sending.done == header_bytes + outgoing.bytes.size();
+            const bool received = incoming.peer < 0 || receiving.done == header_bytes + incoming.bytes.size();
+            if (sent && received) return;
+            const bool sends = !sent && send(call, sending);
+            const bool receives = !received && receive(call, receiving);
+            if (sends || receives) {
+                turns = turns_;
+            } else if (turns > 0) {
+                --turns;
+                pause_spinning();
+            } else {
+                wait(call, sent ? -1 : outgoing.peer, received ? -1 : incoming.peer);
+            }
+        }
+    }
+
+    /// Latches, tells the others, and cuts the data connections, so that no rank waits for this one.
+    void fail(Failure failure) {
+        if (in_use_.exchange(true)) return;  // Another thread is at work here: it fails for that reason.
+        latch(std::move(failure));
+        in_use_.store(false);
+    }
+
+    /// Has `peer`, with whom this rank has exchanged something, closed its end, by leaving or dying?
+    bool gone(int peer) const noexcept {
+        std::byte next;
+        return ::recv(peers_[peer], &next, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+    }
+
+    std::string recent() const { return recorder_.text(options.rank, failure_ ? failure_->message : ""); }
+
+    const SocketsOptions options;
+    Traffic traffic;
+
+private:
+    /// One thread at a time: holds the end while it works, and throws what has ended it before.
+    class Use {
+    public:
+        explicit Use(SocketEnd& end) : end_(end) {
+            if (end_.in_use_.exchange(true)) {
+                end_.intruded_.store(true);
+                throw TransportError(end_.two_threads(), end_.options.rank);
+            }
+            if (!end_.failure_ && end_.intruded_.load()) {
+                end_.latch({ErrorKind::transport, end_.options.rank, end_.two_threads()});
+            }
+            if (!end_.failure_) return;
+            end_.in_use_.store(false);
+            raise(*end_.failure_);
+        }
+        Use(const Use&) = delete;
+        Use& operator=(const Use&) = delete;
+        ~Use() {
+            end_.sending_ = nullptr;
+            end_.in_use_.store(false);
+        }
+
+    private:
+        SocketEnd& end_;
+    };
+
+    SocketEnd(const SocketsOptions& settings, Met met)
+        : options(settings),
+          control_(settings.rank, std::move(met.control)),
+          peers_(options, std::move(met)),
+          slow_at_(Deadline::after(settings.slow_after)),
+          scratch_(piece_bytes),
+          turns_(spins_for(settings.world_size) > 0 ? idle_turns : 0) {}
+
+    static Met meet(const SocketsOptions& options) {
+        if (options.world_size < 1) {
+            throw ConfigurationError("world_size must be at least 1, not " + std::to_string(options.world_size));
+        }
+        if (options.rank < 0 || options.rank >= options.world_size) {
+            throw ConfigurationError("rank " + std::to_string(options.rank) + " is outside a world of size " +
+                                     std::to_string(options.world_size));
+        }
+        return options.world_size > 1 ? Rendezvous<System>(options).run() : Met{};
+    }
+
+    std::string two_threads() const {
+        return "two threads use the transport of rank " + std::to_string(options.rank) + " at once";
+    }
+
+    /// Attempts that move nothing before this rank sleeps, where every rank has a core of its own: to be woken takes
+    /// longer than these, some tens of microseconds.
+    static constexpr int idle_turns = 50;
+    /// How often this rank looks whether a higher one, which has yet to call, is still there.
+    static constexpr Seconds probe_interval{0.2};
+    /// Arriving bytes are folded from a piece of this size, which stays in the second-level cache.
+    static constexpr std::size_t piece_bytes = std::size_t{128} << 10;
+
+    struct Sending {
+        Outgoing what;
+        HeaderBytes header;
+        std::size_t done;  ///< bytes of header and payload that the kernel has taken
+    };
+    struct Receiving {
+        Incoming what;
+        HeaderBytes header;
+        std::size_t done;    ///< bytes of header and payload that have arrived
+        std::size_t folded;  ///< bytes of the payload that are in place
+    };
+
+    /// Calls `peer` if it is lower and has not been met; a higher one will call.
+    void reach(const Call& call, int peer) {
+        if (peer < 0 || peer >= options.rank || peers_[peer] >= 0) return;
+        const auto wait_for = [&](int descriptor, short events) {
+            do {
+                waits_.assign(1, {descriptor, events, 0});
+                sleep(call, peer, call.deadline);
+            } while (waits_[0].revents == 0);
+            return true;
+        };
+        if (const int error = peers_.call(peer, call.deadline, wait_for); error == ETIMEDOUT) late(call, peer);
+        else if (error != 0) lost(call, peer, error == ECONNREFUSED || error == ENOENT ? 0 : error);
+    }
+
+    bool send(const Call& call, Sending& sending) {
+        const int descriptor = peers_[sending.what.peer];
+        if (descriptor < 0) return false;
+        const Moved step = send_some<System>(descriptor, sending.header, sending.what.bytes, sending.done);
+        if (step.state == Moved::State::closed) lost(call, sending.what.peer, step.error);
+        sending.done += step.bytes;
+        return step.state == Moved::State::some;
+    }
+
+    bool receive(const Call& call, Receiving& receiving) {
+        const Incoming& what = receiving.what;
+        const int descriptor = peers_[what.peer];
+        if (descriptor < 0) return false;
+        const std::size_t expected = what.bytes.size();
+        if (receiving.done < header_bytes) {
+            // Header and first piece in one call; nothing is believed, or put in place, before the header is checked.
+            const Moved step = receive_some<System>(descriptor, std::span(receiving.header).subspan(receiving.done),
+                                                    std::span(scratch_).first((std::min)(piece_bytes, expected)));
+            if (step.state == Moved::State::closed) lost(call, what.peer, step.error);
+            receiving.done += step.bytes;
+            if (receiving.done < header_bytes) return step.state == Moved::State::some;
+            check(call, receiving);
+            fold(call, receiving);
+            return true;
+        }
+        const std::size_t arrived = receiving.done - header_bytes;
+        std::span<std::byte> room = what.bytes.subspan(arrived);
+        if (what.combine != nullptr) {
+            const std::size_t kept = arrived - receiving.folded;  // part of an element
+            room = std::span(scratch_).subspan(kept, (std::min)(piece_bytes - kept, expected - arrived));
+        }
+        const Moved step = receive_some<System>(descriptor, room);
+        if (step.state == Moved::State::closed) lost(call, what.peer, step.error);
+        receiving.done += step.bytes;
+        if (what.combine != nullptr) fold(call, receiving);
+        return step.state == Moved::State::some;
+    }
+
+    /// Puts whole elements of the scratch piece in place, and keeps the part of one that may follow them.
+    void fold(const Call& call, Receiving& receiving) {
+        const std::size_t ready = receiving.done - header_bytes - receiving.folded;
+        if (receiving.what.combine == nullptr) {
+            if (ready > 0) std::memcpy(receiving.what.bytes.data(), scratch_.data(), ready);
+            receiving.folded += ready;
+            return;
+        }
+        const std::size_t whole = ready - ready % size_of(call.request.type);
+        receiving.what.combine(receiving.what.bytes.data() + receiving.folded, scratch_.data(), whole);
+        std::memmove(scratch_.data(), scratch_.data() + whole, ready - whole);
+        receiving.folded += whole;
+    }
+
+    void check(const Call& call, const Receiving& receiving) {
+        const int peer = receiving.what.peer;
+        const std::optional<Header> header = decode(receiving.header);
+        if (header && header->kind == FrameKind::failure) give_up(failure_behind(*header, receiving));
+        if (!header || header->kind != FrameKind::data) {
+            give_up({ErrorKind::transport, peer,
+                     "rank " + std::to_string(peer) + " sent bytes that are no lockstep frame"});
+        }
+        if (header->sequence != call.sequence || header->request != call.request ||
+            header->bytes != receiving.what.bytes.size()) {
+            give_up(disagreement(options.rank, call, peer, header->sequence, header->request));
+        }
+    }
+
+    /// A peer that fails says why where the next message would be; some of it has come with the header.
+    Failure failure_behind(Header header, const Receiving& receiving) {
+        const int peer = receiving.what.peer;
+        const auto begun = std::span(scratch_).first((std::min)(receiving.done - header_bytes, header.bytes));
+        header.bytes -= begun.size();
+        auto message = read_rest<System>(peers_[peer], header, Deadline::after(Seconds{1}));
+        if (message) message->payload.insert(message->payload.begin(), begun.begin(), begun.end());
+        return failure_in(message, peer);
+    }
+
+    void wait(const Call& call, int outgoing, int incoming) {
+        waits_.clear();
+        if (incoming >= 0) waits_.push_back({peers_[incoming], POLLIN, 0});
+        if (outgoing >= 0 && outgoing == incoming) waits_[0].events |= POLLOUT;
+        else if (outgoing >= 0) waits_.push_back({peers_[outgoing], POLLOUT, 0});
+        for (const int peer : {incoming, outgoing}) {
+            if (peer < 0 || peers_[peer] >= 0) continue;
+            sleep(call, peer, Deadline::after(probe_interval));
+            if (peers_[peer] < 0 && !peers_.listens(peer)) lost(call, peer, 0);
+            return;
+        }
+        sleep(call, incoming >= 0 ? incoming : outgoing, call.deadline);
+    }
+
+    /// Until one of `waits_`, for which `peer` is to blame, is ready, or something else has come and been dealt with, or
+    /// `moment` has come.
+    void sleep(const Call& call, int peer, const Deadline& moment) {
+        const std::size_t own = waits_.size();
+        control_.watch(waits_);
+        const std::size_t news = waits_.size();
+        peers_.watch(waits_);
+        const bool to_be_reported = reported_ != call.sequence + 1;
+        const auto begun = Deadline::Clock::now();
+        const bool ready = poll_until(waits_, to_be_reported ? earlier(moment, slow_at_) : moment);
+        recorder_.waited(peer, Deadline::Clock::now() - begun);
+        if (!ready) {
+            if (call.deadline.passed()) late(call, peer);
+            if (!to_be_reported || !slow_at_.passed()) return;
+            reported_ = call.sequence + 1;
+            options.report(waited_text(options.rank, options.slow_after, waiting(call, peer)));
+            return;
+        }
+        const auto any = [&](std::size_t from, std::size_t to) {
+            return std::any_of(waits_.begin() + static_cast<std::ptrdiff_t>(from),
+                               waits_.begin() + static_cast<std::ptrdiff_t>(to),
+                               [](const pollfd& each) { return each.revents != 0; });
+        };
+        if (any(own, news)) {
+            if (const auto failure = control_.news()) give_up(*failure);
+            if (const auto verdict = control_.respond(waiting(call, peer), options.timeout)) give_up(*verdict);
+        }
+        if (any(news, waits_.size())) peers_.admit();
+    }
+
+    static Waiting waiting(const Call& call, int peer) { return {peer, call.sequence, call.request}; }
+
+    [[noreturn]] void late(const Call& call, int peer) {
+        give_up(control_.verdict(waiting(call, peer), options.timeout));
+    }
+
+    [[noreturn]] void lost(const Call& call, int peer, int error) {
+        if (const auto known = control_.reason(Deadline::after(Seconds{1}))) give_up(*known);
+        give_up({ErrorKind::peer_lost, peer,
+                 "rank " + std::to_string(peer) + " is lost (" + (error == 0 ? "it has left" : std::strerror(error)) +
+                     "); rank " + std::to_string(options.rank) + " was in " + to_string(call)});
+    }
+
+    [[noreturn]] void give_up(const Failure& failure) {
+        latch(failure);
+        raise(*failure_);
+    }
+
+    void latch(Failure failure) {
+        if (failure_) return;
+        failure_ = std::move(failure);
+        control_.announce(*failure_);
+        const bool half = sending_ != nullptr && sending_->done > 0 &&
+                          sending_->done < header_bytes + sending_->what.bytes.size();
+        peers_.cut(encode(*failure_), half ? sending_->what.peer : -1);
+        sending_ = nullptr;
+        if (options.record.empty()) return;
+        if (!recorder_.write(options.record, options.rank, failure_->message)) {
+            options.report("rank " + std::to_string(options.rank) + " cannot write its last collectives to " +
+                           options.record + "." + std::to_string(options.rank));
+        }
+    }
+
+    Control<System> control_;
+    Peers<System> peers_;
+    std::optional<Failure> failure_;
+    std::uint64_t calls_ = 0;
+    Deadline slow_at_;
+    std::uint64_t reported_ = 0;  ///< one more than the number of the call that has been reported as slow
+    Recorder recorder_;
+    const Sending* sending_ = nullptr;
+    std::atomic<bool> in_use_{false};
+    std::atomic<bool> intruded_{false};
+    std::vector<std::byte> scratch_;
+    std::vector<pollfd> waits_;
+    int turns_;
+};
+
+}  // namespace lockstep::detail

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+/// @file
+/// Data connections between pairs of ranks, made when a pair first has something to exchange: the higher rank calls, the
+/// lower one lets it in whenever it waits. A ring of a thousand opens two a rank.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <lockstep/transport/sockets/address.hpp>
+#include <lockstep/transport/sockets/lobby.hpp>
+#include <lockstep/transport/sockets/rendezvous.hpp>
+
+namespace lockstep::detail {
+
+template <class System>
+class Peers {
+public:
+    Peers(const SocketsOptions& options, Met met)
+        : options_(options),
+          addresses_(std::move(met.addresses)),
+          session_(met.session),
+          lobby_(std::move(met.listener), options.handshake_timeout, options.secret),
+          data_(static_cast<std::size_t>(options.world_size)) {}
+    Peers(const Peers&) = delete;
+    Peers& operator=(const Peers&) = delete;
+    /// The name of a Unix domain socket goes with its listener.
+    ~Peers() {
+        if (options_.world_size > 1) remove_name(addresses_[static_cast<std::size_t>(options_.rank)]);
+    }
+
+    /// The connection with `peer`; -1 if there is none yet.
+    int operator[](int peer) const noexcept { return data_[static_cast<std::size_t>(peer)].get(); }
+
+    /// Adds what to poll for: whoever wants to come in.
+    void watch(std::vector<pollfd>& waits) const {
+        if (!closed_) lobby_.watch(waits);
+    }
+
+    /// Lets in the ranks that have come, without waiting; anybody else is shown the door.
+    void admit() {
+        if (closed_) return;
+        try {
+            lobby_.welcome_all();
+        } catch (const TransportError&) {
+            closed_ = true;  // Out of descriptors, say: those who are in go on.
+            return;
+        }
+        while (auto guest = lobby_.ready()) {
+            const Hello& who = guest->hello();
+            if (who.role != Role::data || who.job != session_ || who.world_size != options_.world_size ||
+                who.rank <= options_.rank || who.rank >= options_.world_size || (*this)[who.rank] >= 0) {
+                continue;
+            }
+            // Nothing else has been sent, so that there is room, and nobody waits.
+            const Deadline now = Deadline::after(Seconds{0});
+            if (!write_all<System>(guest->descriptor(), control_frame(FrameKind::welcome, {}), now)) continue;
+            keep(who.rank, guest->take());
+        }
+    }
+
+    /// Calls a lower rank. `wait(descriptor, events)` waits until it is ready; false if it is not in time.
+    /// @return 0, or the reason why there is no connection: ETIMEDOUT if time is up, ECONNRESET if `peer` has left
+    /// @throws ConfigurationError if `peer` does not know the secret
+    template <class Wait>
+    int call(int peer, const Deadline& deadline, const Wait& wait) {
+        const SocketAddress address = resolve(addresses_[static_cast<std::size_t>(peer)]).at(0);
+        int error = EAGAIN;
+        Descriptor opened;
+        while (!opened) {
+            opened = start_connecting(address, options_.socket_buffer_bytes, error);
+            if (opened) break;
+            const bool full = error == EAGAIN || ((error == EMFILE || error == ENFILE) && lobby_.make_room());
+            if (!full) return error;
+            if (deadline.passed()) return ETIMEDOUT;
+            ::poll(nullptr, 0, 1);  // A full queue at the other end is no event here.
+        }
+        if (!wait(opened.get(), POLLOUT)) return ETIMEDOUT;
+        if (const int failed = finish_connecting(opened.get(), address); failed != 0) return failed;
+        const auto readable = [&] { return wait(opened.get(), POLLIN); };
+        const Hello hello{options_.rank, options_.world_size, Role::data, session_, {}};
+        const bool heard = introduce<System>(opened.get(), encode(hello), options_.secret, peer, deadline, readable) &&
+                           readable();
+        if (!heard) return deadline.passed() ? ETIMEDOUT : ECONNRESET;
+        const auto answer = read_message<System>(opened.get(), deadline);
+        if (!answer || answer->kind() != FrameKind::welcome) return ECONNRESET;
+        keep(peer, std::move(opened));
+        return 0;
+    }
+
+    /// Does `peer` still listen? It may have left without ever calling. Asks the system, without waiting for an answer.
+    bool listens(int peer) const {
+        int error = 0;
+        const SocketAddress address = resolve(addresses_[static_cast<std::size_t>(peer)]).at(0);
+        const Descriptor probe = start_connecting(address, 0, error);
+        if (probe && poll_until(probe.get(), POLLOUT, Deadline::after(Seconds{0}))) {
+            error = finish_connecting(probe.get(), address);
+        }
+        return error != ECONNREFUSED && error != ENOENT;
+    }
+
+    /// Says `frame` where nothing else is half said, and ends all connections.
+    void cut(const std::vector<std::byte>& frame, int half_said) noexcept {
+        for (std::size_t peer = 0; peer < data_.size(); ++peer) {
+            if (!data_[peer]) continue;
+            const bool whole = static_cast<int>(peer) != half_said;
+            if (whole) send_some<System>(data_[peer].get(), frame, {}, 0);
+            ::shutdown(data_[peer].get(), SHUT_RDWR);
+        }
+    }
+
+private:
+    static constexpr int unix_buffer_bytes = 512 << 10;
+
+    void keep(int peer, Descriptor opened) {
+        // One that was accepted has not inherited all of it.
+        const int unless_told = is_unix(options_.address) ? unix_buffer_bytes : 0;
+        set_buffers(opened.get(), options_.socket_buffer_bytes > 0 ? options_.socket_buffer_bytes : unless_told);
+        data_[static_cast<std::size_t>(peer)] = std::move(opened);
+    }
+
+    const SocketsOptions& options_;
+    std::vector<std::string> addresses_;
+    std::uint64_t session_;
+    Lobby<System> lobby_;
+    std::vector<Descriptor> data_;
+    bool closed_ = false;
+};
+
+}  // namespace lockstep::detail
