@@ -22,6 +22,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "support/any_reducer.hpp"
 #include "support/descriptors.hpp"
 #include "support/processes.hpp"
 
@@ -117,6 +118,43 @@ BOOST_AUTO_TEST_CASE(survivors_end_in_time_and_name_the_lost) {
             BOOST_TEST(end.seconds < timeout.count() + 2, text);
         }
     }
+}
+
+/// With every reducer: rank 2 of four is killed at about its 50th all-reduce.
+BOOST_AUTO_TEST_CASE(with_every_reducer_survivors_are_told_and_later_calls_fail_at_once) {
+    test::for_each_reducer<test::OverTcp>([](const auto& reducer) {
+        detail::LocalMeeting meeting(4, LocalSockets::tcp);
+        test::Processes processes(4, [&](int rank) -> std::string {
+            struct sigaction before {};
+            ::sigaction(SIGPIPE, nullptr, &before);
+            SocketsOptions options = meeting.options(rank);
+            options.timeout = Seconds{20};
+            meeting.close();
+            Sockets link(options);
+            const auto first = test::outcome_of([&] {
+                std::vector<float> values(1000, 1);
+                for (int call = 0;; ++call) {
+                    if (rank == 2 && call == 50) ::raise(SIGKILL);
+                    reducer.all_reduce(link, std::span(values));
+                }
+            });
+            const auto again = test::outcome_of([&] {
+                std::vector<float> values(10, 1);
+                reducer.all_reduce(link, std::span(values));
+            });
+            struct sigaction after {};
+            ::sigaction(SIGPIPE, nullptr, &after);
+            if (before.sa_handler != after.sa_handler) return "SIGPIPE is handled otherwise";
+            if (again.message != first.message) return "later: " + again.message;
+            return std::to_string(first.rank) + ": " + first.message;
+        });
+        meeting.close();
+        const auto ends = processes.wait(Seconds{40});
+        for (const std::size_t rank : {0U, 1U, 3U}) {
+            BOOST_TEST(ends[rank].words.starts_with("2: rank 2 is lost"), reducer.name << ": " << ends[rank].words);
+            BOOST_TEST(ends[rank].seconds < 5);
+        }
+    });
 }
 
 BOOST_AUTO_TEST_CASE(ranks_may_leave_right_after_their_last_collective) {

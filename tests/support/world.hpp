@@ -64,14 +64,24 @@ std::vector<Outcome> on_ranks(int world_size, const Body& body) {
     return outcomes;
 }
 
+/// What a test may want to set of its transport: usually the first.
+struct Settings {
+    Settings(lockstep::Seconds until_error = lockstep::Seconds{30}) : timeout(until_error) {}
+
+    lockstep::Seconds timeout;
+    lockstep::Seconds slow_after{10};
+    void (*report)(const std::string& line) = lockstep::report_to_stderr;
+    int socket_buffer_bytes = 0;
+};
+
 struct OverThreads {
     using link_type = lockstep::Threads;
     static constexpr const char* name = "threads";
 
     template <class Work>
-    static std::vector<Outcome> run(int world_size, const Work& work,
-                                    lockstep::Seconds timeout = lockstep::Seconds{30}) {
-        auto world = lockstep::Threads::world(world_size, {.timeout = timeout});
+    static std::vector<Outcome> run(int world_size, const Work& work, const Settings& settings = {}) {
+        auto world = lockstep::Threads::world(
+            world_size, {.timeout = settings.timeout, .slow_after = settings.slow_after, .report = settings.report});
         return on_ranks(world_size, [&](int rank) {
             lockstep::Threads& link = world[static_cast<std::size_t>(rank)];
             struct Leave {
@@ -91,14 +101,15 @@ struct OverSockets {
     static constexpr const char* name = Kind == lockstep::LocalSockets::tcp ? "tcp" : "unix";
 
     template <class Work>
-    static std::vector<Outcome> run(int world_size, const Work& work, lockstep::Seconds timeout = lockstep::Seconds{30},
-                                    int socket_buffer_bytes = 0) {
+    static std::vector<Outcome> run(int world_size, const Work& work, const Settings& settings = {}) {
         lockstep::detail::LocalMeeting meeting(world_size, Kind);
         std::vector<lockstep::SocketsOptions> options;
         for (int rank = 0; rank < world_size; ++rank) {
             options.push_back(meeting.options(rank));
-            options.back().timeout = timeout;
-            options.back().socket_buffer_bytes = socket_buffer_bytes;
+            options.back().timeout = settings.timeout;
+            options.back().slow_after = settings.slow_after;
+            options.back().report = settings.report;
+            options.back().socket_buffer_bytes = settings.socket_buffer_bytes;
         }
         return on_ranks(world_size, [&](int rank) {
             link_type link(options[static_cast<std::size_t>(rank)]);

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <fstream>
+#include <iterator>
 #include <latch>
 #include <optional>
 #include <stdexcept>
@@ -13,14 +15,20 @@
 #include <vector>
 
 #include <sys/time.h>
+#include <unistd.h>
 
+#include <lockstep/collectives/all_reduce.hpp>
+#include <lockstep/collectives/barrier.hpp>
+#include <lockstep/collectives/broadcast.hpp>
 #include <lockstep/core/random.hpp>
+#include <lockstep/topology/ring.hpp>
 
 #include <boost/mpl/list.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include "support/conformance/transport.hpp"
 #include "support/descriptors.hpp"
+#include "support/tmpdir.hpp"
 
 namespace {
 
@@ -107,7 +115,9 @@ template <LocalSockets Kind>
 struct WithSmallBuffers : test::OverSockets<Kind> {
     template <class Work>
     static std::vector<test::Outcome> run(int world_size, const Work& work) {
-        return test::OverSockets<Kind>::run(world_size, work, Seconds{30}, 4096);
+        test::Settings settings;
+        settings.socket_buffer_bytes = 4096;
+        return test::OverSockets<Kind>::run(world_size, work, settings);
     }
 };
 using SmallRunners = boost::mpl::list<WithSmallBuffers<LocalSockets::tcp>, WithSmallBuffers<LocalSockets::unix_domain>>;
@@ -156,6 +166,92 @@ BOOST_AUTO_TEST_CASE(a_connection_that_breaks_is_an_error_with_the_systems_reaso
     // Rank 1 cannot tell what it knows either: rank 0 only sees it go.
     test::check_error(outcomes[1], lockstep::ErrorKind::peer_lost, {"rank 0 is lost", "Network is down"});
     test::check_error(outcomes[0], lockstep::ErrorKind::peer_lost, {"rank 1"});
+}
+
+// ---- Who says what when it goes wrong ----------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_failure_is_told_along_the_data_where_rank_0_is_busy, Runner, Runners) {
+    std::latch told(2);
+    const auto outcomes = Runner::run(3, [&](Sockets& link) {
+        const lockstep::Call call = link.begin(test::bytes_request(8));
+        test::go_round(link, call);
+        if (link.rank() == 0) return told.wait();  // It does not listen, and cannot pass anything on.
+        const auto outcome = test::outcome_of([&] {
+            if (link.rank() == 2) throw lockstep::FormatError("bad row 7", 2);
+            test::exchange_message(link, call, -1, 2, 0, 8);
+        });
+        if (link.rank() == 2) link.fail({outcome.kind, outcome.rank, outcome.message});
+        told.count_down();
+        lockstep::raise({outcome.kind, outcome.rank, outcome.message});
+    });
+    BOOST_TEST(!outcomes[0].threw, outcomes[0].message);
+    for (const int rank : {1, 2}) {
+        test::check_error(outcomes[static_cast<std::size_t>(rank)], lockstep::ErrorKind::format, {"bad row 7"});
+    }
+}
+
+/// Rank 2 is stopped, in effect: it is in no call until the others have ended.
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_rank_that_stalls_is_named_by_those_who_do_not_wait_for_it_themselves, Runner, Runners) {
+    std::latch others(3);
+    const auto outcomes = Runner::run(
+        4,
+        [&](Sockets& link) {
+            const lockstep::Call call = link.begin(test::bytes_request(8));
+            if (link.rank() == 2) return others.wait();
+            const auto outcome =
+                test::outcome_of([&] { test::exchange_message(link, call, -1, test::left_of(link), 0, 8); });
+            others.count_down();
+            lockstep::raise({outcome.kind, outcome.rank, outcome.message});
+        },
+        Seconds{0.2});
+    for (const int rank : {0, 1, 3}) {
+        const auto& outcome = outcomes[static_cast<std::size_t>(rank)];
+        test::check_error(outcome, lockstep::ErrorKind::timeout, {"rank 2 is in no collective, or stopped"});
+        BOOST_TEST(outcome.rank == 2);
+    }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(ranks_with_different_roots_are_told_of_both, Runner, Runners) {
+    const auto outcomes = Runner::run(
+        3,
+        [](Sockets& link) {
+            std::array<double, 3> values{};
+            lockstep::broadcast(link, std::span<double>(values), link.rank() == 1 ? 1 : 0);
+            // Who only sends learns of it in the next call.
+            lockstep::barrier(link);
+        },
+        Seconds{0.5});
+    for (const auto& outcome : outcomes) {
+        test::check_error(outcome, lockstep::ErrorKind::transport, {"ranks disagree", "broadcast #0", ", root 1)"});
+    }
+}
+
+BOOST_AUTO_TEST_CASE(what_a_rank_did_last_is_written_when_it_fails) {
+    const test::OwnTmpdir tmpdir;
+    lockstep::detail::LocalMeeting meeting(2, LocalSockets::tcp);
+    std::vector<SocketsOptions> options{meeting.options(0), meeting.options(1)};
+    for (SocketsOptions& each : options) each.record = tmpdir.path() + "/record";
+    std::vector<std::string> recent(2);
+    test::on_ranks(2, [&](int rank) {
+        Sockets link(options[static_cast<std::size_t>(rank)]);
+        std::array<double, 3> values{};
+        for (int call = 0; call < 3; ++call) lockstep::all_reduce<lockstep::Ring>(link, std::span<double>(values));
+        recent[static_cast<std::size_t>(rank)] = link.recent();
+        lockstep::fail_together(link, [&] {
+            if (rank == 1) throw std::runtime_error("bad row 7");
+            lockstep::barrier(link);
+        });
+    });
+    for (const int rank : {0, 1}) {
+        const std::string path = tmpdir.path() + "/record." + std::to_string(rank);
+        std::ifstream file(path);
+        const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+        BOOST_TEST(recent[static_cast<std::size_t>(rank)].find("all_reduce #2 (sum of 3 float64") != std::string::npos);
+        BOOST_TEST(text.starts_with(recent[static_cast<std::size_t>(rank)].substr(0, 9)), text);
+        BOOST_TEST((text.find("barrier #3") != std::string::npos) == (rank == 0), text);
+        BOOST_TEST(text.ends_with("rank 1: bad row 7\n"), text);
+        ::unlink(path.c_str());
+    }
 }
 
 // ---- One process, many worlds -------------------------------------------------------------------------------

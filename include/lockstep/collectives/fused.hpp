@@ -20,6 +20,7 @@
 #include <lockstep/collectives/all_reduce.hpp>
 #include <lockstep/collectives/fused_kernel.hpp>
 #include <lockstep/core/arithmetic.hpp>
+#include <lockstep/core/one_thread.hpp>
 #include <lockstep/transport/board.hpp>
 
 namespace lockstep {
@@ -111,6 +112,7 @@ public:
     template <class Scalar, SharedAddressSpace Link, class Operator = Sum, class Action = KeepSum>
     void all_reduce(Link& link, std::span<Scalar> buffer, Operator = {}, Action&& owner_acts = {}) {
         const StandardArithmetic mode;
+        const detail::OneThread one(link.board(link.rank()).in_use, link.rank());
         const Call call = link.begin(
             {Operation::all_reduce, Operator::kind, element_type_of<Scalar>, 0, short_name(name), buffer.size()});
         if (link.world_size() == 1) return fuse_alone(buffer, owner_acts);

@@ -128,6 +128,15 @@ inline std::string to_string(std::uint64_t sequence, const Request& request) {
 }
 inline std::string to_string(const Call& call) { return to_string(call.sequence, call.request); }
 
+/// `rank 1 has waited 10 s for rank 2 in all_reduce #118 (...)`
+inline std::string waited_text(int rank, Seconds time, int peer, std::uint64_t sequence, const Request& request) {
+    return "rank " + std::to_string(rank) + " has waited " + to_string(time) + " for rank " + std::to_string(peer) +
+           " in " + to_string(sequence, request);
+}
+inline std::string waited_text(int rank, Seconds time, int peer, const Call& call) {
+    return waited_text(rank, time, peer, call.sequence, call.request);
+}
+
 /// The error of two ranks that met in different calls; names both sides. A ShapeError if nothing but lengths differ.
 inline Failure disagreement(int rank, const Call& call, int peer, std::uint64_t sequence, const Request& request) {
     Request same_length = request;

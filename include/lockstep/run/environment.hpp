@@ -54,7 +54,8 @@ struct LaunchEnvironment {
                reason + ")";
     }
 
-    /// Joins that world. Deadlines and the like come from `options`; the secret too, or else from LOCKSTEP_SECRET.
+    /// Joins that world. Deadlines and the like come from `options`; the secret too, or else from LOCKSTEP_SECRET, and
+    /// the name of the record of a failure, or else from LOCKSTEP_RECORD.
     /// (A template, so that only programs that call it pay for compiling it.)
     template <class Link = Sockets>
     Link connect(SocketsOptions options = {}) const {
@@ -64,6 +65,8 @@ struct LaunchEnvironment {
         const char* const secret = std::getenv("LOCKSTEP_SECRET");
         if (options.secret.empty() && secret != nullptr) options.secret = secret;
         const char* const insecure = std::getenv("LOCKSTEP_INSECURE");
+        const char* const record = std::getenv("LOCKSTEP_RECORD");
+        if (options.record.empty() && record != nullptr) options.record = record;
         options.insecure = options.insecure || (insecure != nullptr && std::string_view(insecure) == "1");
         return Link(options);
     }

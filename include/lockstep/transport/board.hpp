@@ -46,7 +46,8 @@ struct RankBoard {
     alignas(128) std::atomic<std::uint64_t> finished{0};
     /// This rank has given up: it touches nobody's memory any more.
     std::atomic<bool> withdrawn{false};
-    std::uint64_t meetings = 0;  ///< used by the rank itself only
+    std::uint64_t meetings = 0;       ///< used by the rank itself only
+    std::atomic<bool> in_use{false};  ///< by a thread of the rank itself
     alignas(128) std::array<std::array<std::byte, slot_bytes>, 2> slots;
 };
 

@@ -30,14 +30,19 @@ inline void pause_spinning() noexcept {
 /// sequential consistency before ringing: then either the ringer sees the sleeper or the sleeper the new value.
 class Doorbell {
 public:
-    /// Waits until `condition()`; false if the deadline passed first.
+    /// Is `condition()` true at once, or within some turns?
     template <class Condition>
-    bool wait(const Condition& condition, int spins, const Deadline& deadline) {
-        for (int turn = 0; turn < spins; ++turn) {
+    static bool spin(const Condition& condition, int turns) {
+        for (int turn = 0; turn < turns; ++turn) {
             if (condition()) return true;
             pause_spinning();
         }
-        if (condition()) return true;
+        return condition();
+    }
+
+    /// Sleeps until `condition()`; false if the deadline passed first.
+    template <class Condition>
+    bool sleep(const Condition& condition, const Deadline& deadline) {
         std::unique_lock lock(mutex_);
         sleeping_.store(true);
         bool met = condition();
@@ -45,6 +50,11 @@ public:
         met = met || condition();
         sleeping_.store(false);
         return met;
+    }
+
+    template <class Condition>
+    bool wait(const Condition& condition, int spins, const Deadline& deadline) {
+        return spin(condition, spins) || sleep(condition, deadline);
     }
 
     void ring() {

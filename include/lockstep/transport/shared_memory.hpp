@@ -265,19 +265,23 @@ public:
     template <class Condition>
     void wait_for(const Call& call, int peer, const Condition& condition) {
         bool spun = false;
+        bool reported = false;
+        std::optional<Deadline> slow_at;
         const auto ended = [&] { return condition() || memory_->failed(); };
         while (!memory_->wait_a_slice(ended, spun)) {
             const bool lost = sockets_.gone(peer);
             if (condition()) break;  // What it did before it left counts.
-            const std::string where = " in " + to_string(call);
+            const SocketsOptions& options = sockets_.options();
+            if (!slow_at) slow_at = Deadline::after(options.slow_after);
             if (lost) {
                 fail({ErrorKind::peer_lost, peer,
-                      "rank " + std::to_string(peer) + " is lost; rank " + std::to_string(rank()) + " waits for it" +
-                          where});
+                      "rank " + std::to_string(peer) + " is lost; rank " + std::to_string(rank()) +
+                          " waits for it in " + to_string(call)});
             } else if (call.deadline.passed()) {
-                fail({ErrorKind::timeout, peer,
-                      "rank " + std::to_string(rank()) + " has waited " + to_string(sockets_.options().timeout) +
-                          " for rank " + std::to_string(peer) + where});
+                fail({ErrorKind::timeout, peer, waited_text(rank(), options.timeout, peer, call)});
+            } else if (!reported && slow_at->passed()) {
+                reported = true;
+                options.report(waited_text(rank(), options.slow_after, peer, call));
             }
         }
         if (memory_->failed()) raise_failure();
@@ -290,11 +294,17 @@ public:
         raise(failure);
     }
     /// Asks for the process, not for its connection: after a failure this rank itself has cut its connections.
-    bool alive(int peer) const noexcept { return ::kill(memory_->rank(peer).process.load(), 0) == 0 || errno == EPERM; }
+    /// One that is stopped is given a moment, and may then spoil what this rank has given up anyway.
+    bool alive(int peer) noexcept {
+        if (!withdrawn_by_) withdrawn_by_ = Deadline::after(Seconds{1});
+        if (withdrawn_by_->passed()) return false;
+        return ::kill(memory_->rank(peer).process.load(), 0) == 0 || errno == EPERM;
+    }
 
 private:
     Sockets sockets_;
     Traffic before_;
+    std::optional<Deadline> withdrawn_by_;
     std::shared_ptr<detail::HostMemory> memory_;
 };
 

@@ -19,6 +19,8 @@
 #include <vector>
 
 #include <lockstep/core/concepts.hpp>
+#include <lockstep/core/one_thread.hpp>
+#include <lockstep/core/report.hpp>
 #include <lockstep/transport/board.hpp>
 #include <lockstep/transport/doorbell.hpp>
 
@@ -27,6 +29,10 @@ namespace lockstep {
 struct ThreadsOptions {
     /// How long one collective may take before a missing rank becomes a TimeoutError.
     Seconds timeout{60};
+    /// After how long a rank says which one it waits for. It is no error yet.
+    Seconds slow_after{10};
+    /// To whom it says so.
+    void (*report)(const std::string& line) = report_to_stderr;
 };
 
 namespace detail {
@@ -53,6 +59,7 @@ public:
     struct alignas(128) Rank {
         Doorbell bell;
         std::atomic<bool> left{false};
+        std::atomic<int> waits_for{-1};  ///< while it sleeps
         // Used by the rank itself only: on a line of their own, since all others watch the ones above.
         alignas(128) std::uint64_t calls = 0;
         Traffic traffic;
@@ -131,6 +138,7 @@ public:
     /// @throws ShapeError or TransportError if the peers are in another call; TimeoutError naming the rank waited
     ///         for; PeerLost if it has left; whatever another rank failed with
     void exchange(const Call& call, Outgoing outgoing, Incoming incoming) {
+        const detail::OneThread one(world_->rank(rank_).board.in_use, rank_);
         if (outgoing.peer >= 0) post(call, outgoing);
         try {
             if (incoming.peer >= 0) take(call, incoming);
@@ -160,7 +168,7 @@ public:
     void wait_for(const Call& call, int peer, const Condition& condition) {
         const auto& left = world_->rank(peer).left;
         const auto ended = [&] { return condition() || world_->failed() || left.load(); };
-        const bool in_time = world_->rank(rank_).bell.wait(ended, world_->spins, call.deadline);
+        const bool in_time = detail::Doorbell::spin(ended, world_->spins) || sleep(call, peer, ended);
         if (world_->failed()) world_->raise_failure();
         if (!condition()) lose(call, peer, in_time);
     }
@@ -216,16 +224,38 @@ private:
         wait_for(call, peer, [&] { return box.state.load() == state; });
     }
 
+    /// Until `ended()`; false if the deadline passed first.
+    template <class Condition>
+    bool sleep(const Call& call, int peer, const Condition& ended) {
+        auto& own = world_->rank(rank_);
+        const Deadline slow_at = Deadline::after(world_->options.slow_after);
+        own.waits_for.store(peer);
+        bool in_time = own.bell.sleep(ended, earlier(slow_at, call.deadline));
+        if (!in_time && !call.deadline.passed()) {
+            world_->options.report(waited_text(rank_, world_->options.slow_after, peer, call));
+            in_time = own.bell.sleep(ended, call.deadline);
+        }
+        own.waits_for.store(-1);
+        return in_time;
+    }
+
     /// `peer` did not do what this rank waits for: it has left, or time is up.
     [[noreturn]] void lose(const Call& call, int peer, bool left) {
-        const std::string waits = "rank " + std::to_string(rank_);
-        const std::string name = "rank " + std::to_string(peer);
-        const std::string where = " in " + to_string(call);
         if (left) {
-            fail({ErrorKind::peer_lost, peer, name + " has left; " + waits + " waits for it" + where});
+            fail({ErrorKind::peer_lost, peer,
+                  "rank " + std::to_string(peer) + " has left; rank " + std::to_string(rank_) + " waits for it in " +
+                      to_string(call)});
         } else {
-            fail({ErrorKind::timeout, peer,
-                  waits + " has waited " + to_string(world_->options.timeout) + " for " + name + where});
+            std::string text = waited_text(rank_, world_->options.timeout, peer, call);
+            // Whoever is waited for may only be waiting itself.
+            int blamed = peer;
+            for (int step = 0; step < world_->size; ++step) {
+                const int next = world_->rank(blamed).waits_for.load();
+                if (next < 0 || next == rank_) break;
+                blamed = next;
+                text += ", which waits for rank " + std::to_string(blamed);
+            }
+            fail({ErrorKind::timeout, blamed, text});
         }
         world_->raise_failure();
     }

@@ -10,6 +10,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -323,6 +324,68 @@ void check_exception() {
     }
 }
 
+/// A slow rank is named once, before it is an error; it may still come.
+template <class Runner>
+void check_slowness() {
+    struct Reports {
+        static void take(const std::string& line) {
+            lines().push_back(line);
+            comes().count_down();
+        }
+        static std::vector<std::string>& lines() {
+            static std::vector<std::string> taken;
+            return taken;
+        }
+        static std::latch& comes() {
+            static std::latch latch(1);
+            return latch;
+        }
+    };
+    Settings settings;
+    settings.slow_after = lockstep::Seconds{0.05};
+    settings.report = &Reports::take;
+    check_all_well(Runner::run(
+        2,
+        [](auto& link) {
+            const lockstep::Call call = link.begin(bytes_request(8));
+            if (link.rank() == 1) Reports::comes().wait();
+            exchange_message(link, call, 1 - link.rank(), 1 - link.rank(), 0, 8);
+        },
+        settings));
+    BOOST_TEST(Reports::lines().size() == 1U);
+    BOOST_TEST(Reports::lines().front() ==
+               "rank 0 has waited 0.05 s for rank 1 in broadcast #0 (8 uint8, 8 bytes, test)");
+}
+
+/// Of two threads that use one rank's transport at once, one is told.
+template <class Runner>
+void check_two_threads() {
+    std::latch told(1);
+    std::vector<Outcome> ends(3);
+    Runner::run(2, [&](auto& link) {
+        const lockstep::Call call = link.begin(bytes_request(8));
+        if (link.rank() == 1) {
+            told.wait();
+            ends[2] = outcome_of([&] { exchange_message(link, call, 0, -1, 0, 8); });
+            return;
+        }
+        std::atomic<bool> first{true};
+        const auto receive = [&](Outcome& end) {
+            end = outcome_of([&] { exchange_message(link, call, -1, 1, 0, 8); });
+            if (first.exchange(false)) told.count_down();
+        };
+        std::thread second([&] { receive(ends[0]); });
+        receive(ends[1]);
+        second.join();
+    });
+    BOOST_TEST((ends[0].threw || ends[1].threw));
+    for (const Outcome& end : ends) {
+        if (end.threw) {
+            check_error(end, lockstep::ErrorKind::transport, {"two threads use the transport of rank 0 at once"});
+        }
+    }
+}
+
 template <class Runner>
 void check_fails_together() {
     check_disagreements<Runner>();
@@ -330,6 +393,8 @@ void check_fails_together() {
     check_silence<Runner>();
     check_failures<Runner>();
     check_exception<Runner>();
+    check_slowness<Runner>();
+    check_two_threads<Runner>();
 }
 
 }  // namespace test

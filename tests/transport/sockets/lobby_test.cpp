@@ -25,7 +25,7 @@ using namespace lockstep::detail;
 Deadline late() { return Deadline::after(Seconds{30}); }
 
 struct House {
-    explicit House(Seconds patience = Seconds{30}) : lobby(listen_at("127.0.0.1:0", 0), patience) {}
+    explicit House(Seconds patience = Seconds{30}) : lobby(listen_at("127.0.0.1:0", 0), patience, 0) {}
 
     Descriptor connect() const { return connect_to(to_text(local_address(lobby.descriptor())), 0, late()); }
     Descriptor introduce(int rank) const {
@@ -122,14 +122,14 @@ BOOST_AUTO_TEST_CASE(a_listener_that_would_block_does_not) {
     Descriptor listener = listen_at("127.0.0.1:0", 0);
     ::fcntl(listener.get(), F_SETFL, ::fcntl(listener.get(), F_GETFL) & ~O_NONBLOCK);
     const std::string address = to_text(local_address(listener.get()));
-    Lobby<SystemCalls> lobby(std::move(listener), Seconds{30});
+    Lobby<SystemCalls> lobby(std::move(listener), Seconds{30}, 0);
     const Descriptor silent = connect_to(address, 0, late());
     std::optional<std::size_t> spoke;
     BOOST_TEST(!lobby.next(Deadline::after(Seconds{0.02}), {}, spoke).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_listener_that_does_not_listen_is_an_error) {
-    Lobby<SystemCalls> lobby(open_socket(AF_INET, 0), Seconds{30});
+    Lobby<SystemCalls> lobby(open_socket(AF_INET, 0), Seconds{30}, 0);
     std::optional<std::size_t> spoke;
     const auto outcome = test::outcome_of([&] { lobby.next(late(), {}, spoke); });
     test::check_error(outcome, ErrorKind::transport, {"accept"});

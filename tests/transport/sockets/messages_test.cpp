@@ -89,7 +89,8 @@ BOOST_AUTO_TEST_CASE(what_is_no_control_message_is_refused) {
 
 BOOST_AUTO_TEST_CASE(what_a_message_out_of_turn_means) {
     const auto frame = encode(Failure{ErrorKind::shape, 5, "sizes differ"});
-    const Failure told = failure_in(Message{Header{.kind = FrameKind::failure}, {frame.begin() + header_bytes, frame.end()}}, 2);
+    const Failure told =
+        failure_in(Message{Header{.kind = FrameKind::failure}, {frame.begin() + header_bytes, frame.end()}}, 2);
     BOOST_TEST((told.kind == ErrorKind::shape));
     BOOST_TEST(told.rank == 5);
     BOOST_TEST(told.message == "sizes differ");
@@ -99,8 +100,9 @@ BOOST_AUTO_TEST_CASE(what_a_message_out_of_turn_means) {
     BOOST_TEST(left.rank == 2);
     BOOST_TEST(left.message == "rank 2 has left");
 
-    for (const auto& message : {std::optional<Message>{}, std::optional(Message{Header{.kind = FrameKind::failure}, {}}),
-                                std::optional(Message{Header{.kind = FrameKind::hello}, {}})}) {
+    for (const auto& message :
+         {std::optional<Message>{}, std::optional(Message{Header{.kind = FrameKind::failure}, {}}),
+          std::optional(Message{Header{.kind = FrameKind::hello}, {}})}) {
         const Failure lost = failure_in(message, 3);
         BOOST_TEST((lost.kind == ErrorKind::peer_lost));
         BOOST_TEST(lost.rank == 3);
@@ -119,10 +121,10 @@ BOOST_AUTO_TEST_CASE(a_guest_may_introduce_itself_byte_by_byte) {
     Guest guest = guest_at(pair);
     const auto frame = encode(Hello{4, 8, Role::data, 77, "[::1]:5"});
     for (const std::byte& byte : frame) {
-        BOOST_TEST((guest.read<SystemCalls>() == Guest::State::waiting));
+        BOOST_TEST((guest.read<SystemCalls>(77) == Guest::State::waiting));
         pair.write({&byte, 1});
     }
-    BOOST_REQUIRE((guest.read<SystemCalls>() == Guest::State::ready));
+    BOOST_REQUIRE((guest.read<SystemCalls>(77) == Guest::State::ready));
     BOOST_TEST(guest.hello().rank == 4);
     BOOST_TEST(guest.hello().world_size == 8);
     BOOST_TEST((guest.hello().role == Role::data));
@@ -135,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_guest_is_read_no_further_than_its_hello) {
     Guest guest = guest_at(pair);
     pair.write(encode(Hello{4, 8, Role::data, 77, ""}));
     pair.write(control_frame(FrameKind::goodbye, {}));
-    BOOST_REQUIRE((guest.read<SystemCalls>() == Guest::State::ready));
+    BOOST_REQUIRE((guest.read<SystemCalls>(77) == Guest::State::ready));
     pair.near = guest.take();
     const auto next = pair.read();
     BOOST_REQUIRE(next.has_value());
@@ -149,28 +151,28 @@ BOOST_AUTO_TEST_CASE(strangers_are_known_by_their_header) {
         Pair pair;
         Guest guest = guest_at(pair);
         pair.write(header);
-        BOOST_TEST((guest.read<SystemCalls>() == Guest::State::stranger));
+        BOOST_TEST((guest.read<SystemCalls>(77) == Guest::State::stranger));
     }
     // The longest hello that there is, and one too short to be any.
     Pair longest;
     Guest patient = guest_at(longest);
-    longest.write(encode(Hello{0, 1, Role::control, 0, std::string(max_hello_bytes - 17, 'x')}));
-    BOOST_TEST((patient.read<SystemCalls>() == Guest::State::ready));
+    longest.write(encode(Hello{0, 1, Role::control, 77, std::string(max_hello_bytes - 17, 'x')}));
+    BOOST_TEST((patient.read<SystemCalls>(77) == Guest::State::ready));
     Pair shortest;
     Guest brief = guest_at(shortest);
     shortest.write(promise(FrameKind::hello, 0));
-    BOOST_TEST((brief.read<SystemCalls>() == Guest::State::stranger));
+    BOOST_TEST((brief.read<SystemCalls>(77) == Guest::State::stranger));
 }
 
 BOOST_AUTO_TEST_CASE(silence_and_hanging_up_make_a_stranger) {
     Pair silent;
     Guest quiet = guest_at(silent, Seconds{0});
-    BOOST_TEST((quiet.read<SystemCalls>() == Guest::State::stranger));
+    BOOST_TEST((quiet.read<SystemCalls>(77) == Guest::State::stranger));
     Pair closed;
     Guest gone = guest_at(closed);
     closed.write(promise(FrameKind::hello, 17));
     closed.far.reset();
-    BOOST_TEST((gone.read<SystemCalls>() == Guest::State::stranger));
+    BOOST_TEST((gone.read<SystemCalls>(77) == Guest::State::stranger));
 }
 
 }  // namespace

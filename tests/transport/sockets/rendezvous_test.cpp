@@ -100,7 +100,9 @@ BOOST_AUTO_TEST_CASE(the_protocol_is_what_the_header_says) {
     std::optional<test::Outcome> outcome;
     std::jthread rank_0([&] { outcome = test::outcome_of([&] { join(host); }); });
 
-    const Descriptor control = by_hand(address, {1, 2, Role::control, 77, "here:1"});
+    const Descriptor listener = listen_at("127.0.0.1:0", 0);
+    const std::string own = to_text(local_address(listener.get()));
+    const Descriptor control = by_hand(address, {1, 2, Role::control, 77, own});
     const auto table = heard_on(control);
     const auto session = table ? decode_welcome(table->payload) : std::nullopt;
     BOOST_REQUIRE(session.has_value());
@@ -124,7 +126,7 @@ BOOST_AUTO_TEST_CASE(the_protocol_is_what_the_header_says) {
 
     BOOST_TEST(!outcome->threw, outcome->message);
     BOOST_REQUIRE((welcome && goodbye));
-    BOOST_TEST(text_of(std::span(table->payload).subspan(8)) == address + "\nhere:1\n");
+    BOOST_TEST(text_of(std::span(table->payload).subspan(8)) == address + "\n" + own + "\n");
     BOOST_TEST((table->kind() == FrameKind::welcome && welcome->kind() == FrameKind::welcome));
     BOOST_TEST((goodbye->kind() == FrameKind::goodbye));
     BOOST_TEST(exact);
@@ -169,7 +171,7 @@ BOOST_AUTO_TEST_CASE(a_socket_name_taken_by_somebody_else_is_an_error_on_all) {
 BOOST_AUTO_TEST_CASE(other_ideas_of_the_world_are_an_error_on_all) {
     LocalMeeting meeting(3, LocalSockets::tcp);
     const SocketsOptions host = open_to_all(meeting.options(0));
-    const Descriptor rank_1 = by_hand(host.address, {1, 3, Role::control, 0, "here:1"});
+    const Descriptor rank_1 = by_hand(host.address, {1, 3, Role::control, 0, "127.0.0.1:1"});
     const auto outcomes = join_all({host, rank_at(host.address, 2, 4)});
     const std::string text = "rank 0 expects a world of 3 ranks, rank 2 says 4";
     for (const auto& outcome : outcomes) test::check_error(outcome, ErrorKind::configuration, {text});
@@ -182,7 +184,7 @@ BOOST_AUTO_TEST_CASE(ranks_outside_the_world_are_an_error) {
     for (const int rank : {-1, -2'000'000'000, 3, 2'000'000'000, 0}) {
         LocalMeeting meeting(3, LocalSockets::tcp);
         const SocketsOptions host = open_to_all(meeting.options(0));
-        const Descriptor odd = by_hand(host.address, {rank, 3, Role::control, 0, "here:1"});
+        const Descriptor odd = by_hand(host.address, {rank, 3, Role::control, 0, "127.0.0.1:1"});
         test::check_error(test::outcome_of([&] { join(host); }), ErrorKind::configuration,
                           {"rank " + std::to_string(rank)});
     }
@@ -193,7 +195,7 @@ BOOST_AUTO_TEST_CASE(ranks_of_another_job_are_not_let_in) {
     SocketsOptions host = open_to_all(meeting.options(0));
     SocketsOptions guest = open_to_all(meeting.options(1));
     host.job = guest.job = 8;
-    const Descriptor stale = by_hand(host.address, {1, 2, Role::control, 7, "here:1"});
+    const Descriptor stale = by_hand(host.address, {1, 2, Role::control, 7, "127.0.0.1:1"});
     test::check_all_well(join_all({host, guest}));
     BOOST_TEST(!heard_on(stale).has_value());
 }
@@ -245,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_rank_0_that_says_nothing_is_waited_for_no_longer_than_tha
 BOOST_AUTO_TEST_CASE(a_rank_that_hangs_up_while_joining_is_named_at_once) {
     LocalMeeting meeting(3, LocalSockets::tcp);
     const SocketsOptions host = open_to_all(meeting.options(0));
-    by_hand(host.address, {2, 3, Role::control, 0, "here:1"}).reset();
+    by_hand(host.address, {2, 3, Role::control, 0, "127.0.0.1:1"}).reset();
     test::check_error(test::outcome_of([&] { join(host); }), ErrorKind::peer_lost, {"rank 2 is lost"});
 }
 
@@ -325,7 +327,7 @@ Guest::State state_of(const Hello& hello, const Challenge& challenge, const Answ
     const Descriptor far(ends[1]);
     write_all<SystemCalls>(far.get(), encode(hello), late());
     write_all<SystemCalls>(far.get(), control_frame(FrameKind::challenge, challenge), late());
-    BOOST_TEST((guest.read<SystemCalls>("open sesame") == Guest::State::waiting));
+    BOOST_TEST((guest.read<SystemCalls>(0, "open sesame") == Guest::State::waiting));
     const auto proof = heard_on(far);
     BOOST_REQUIRE((proof && proof->kind() == FrameKind::proof && proof->payload.size() == 16 + 32));
     const Challenge theirs = challenge_in(proof->payload);
@@ -335,11 +337,11 @@ Guest::State state_of(const Hello& hello, const Challenge& challenge, const Answ
         std::span(proof->payload).subspan(16),
         proof_of("open sesame", Speaker::listener, std::span(introduction).subspan(header_bytes), challenge, theirs)));
     write_all<SystemCalls>(far.get(), control_frame(FrameKind::proof, answer_to(theirs)), late());
-    return guest.read<SystemCalls>("open sesame");
+    return guest.read<SystemCalls>(0, "open sesame");
 }
 
 BOOST_AUTO_TEST_CASE(proofs_are_worth_nothing_on_another_connection_or_for_another_rank) {
-    const Hello hello{1, 2, Role::control, 0, "here:1"};
+    const Hello hello{1, 2, Role::control, 0, "127.0.0.1:1"};
     const Challenge challenge = random_challenge();
     const auto proof = [&](const std::string& secret, Speaker who, const Hello& whose, const Challenge& theirs) {
         const auto frame = encode(whose);
@@ -358,7 +360,7 @@ BOOST_AUTO_TEST_CASE(proofs_are_worth_nothing_on_another_connection_or_for_anoth
     BOOST_TEST((state([&](auto&) { return proof("open sesame", Speaker::caller, hello, random_challenge()); }) ==
                 State::stranger));
     // Another rank's.
-    const Hello other{2, 2, Role::control, 0, "here:1"};
+    const Hello other{2, 2, Role::control, 0, "127.0.0.1:1"};
     BOOST_TEST(
         (state([&](auto& theirs) { return proof("open sesame", Speaker::caller, other, theirs); }) == State::stranger));
     BOOST_TEST((state([](auto&) { return Sha256Digest{}; }) == State::stranger));

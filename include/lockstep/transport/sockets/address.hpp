@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,7 +59,7 @@ inline SocketAddress unix_address(const std::string& address) {
 
 /// All addresses that `address` stands for. Empty if the name cannot be looked up at the moment.
 /// @throws ConfigurationError if it can never be
-inline std::vector<SocketAddress> resolve(const std::string& address) {
+inline std::vector<SocketAddress> resolve(const std::string& address, int flags = 0) {
     if (is_unix(address)) return {unix_address(address)};
     const std::size_t colon = address.rfind(':');
     if (colon == std::string::npos) throw ConfigurationError("the address \"" + address + "\" names no port");
@@ -74,7 +75,7 @@ inline std::vector<SocketAddress> resolve(const std::string& address) {
     addrinfo hints{};
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_STREAM;
-    hints.ai_flags = AI_NUMERICSERV;
+    hints.ai_flags = AI_NUMERICSERV | flags;
     addrinfo* found = nullptr;
     const int code = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
     if (code == EAI_AGAIN) return {};
@@ -90,6 +91,16 @@ inline std::vector<SocketAddress> resolve(const std::string& address) {
         results.push_back(result);
     }
     return results;
+}
+
+/// The address that a peer has named: a number, nothing is looked up. Empty if it is none.
+inline std::optional<SocketAddress> numeric(const std::string& address) {
+    try {
+        const auto found = resolve(address, AI_NUMERICHOST);
+        return found.empty() ? std::nullopt : std::optional(found.front());
+    } catch (const ConfigurationError&) {
+        return std::nullopt;
+    }
 }
 
 /// `127.0.0.1:29500` or `[::1]:29500`: always numeric, so that nobody has to look it up again.

@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 
 #include <lockstep/core/concepts.hpp>
+#include <lockstep/core/one_thread.hpp>
 #include <lockstep/core/recorder.hpp>
 #include <lockstep/core/report.hpp>
 #include <lockstep/transport/doorbell.hpp>
@@ -33,13 +34,13 @@ public:
     Call begin(const Request& request) {
         const Use use(*this);
         const Call call{calls_++, request, Deadline::soon_after(options.timeout)};
-        slow_at_ = Deadline::soon_after(options.slow_after);
         recorder_.begin(call);
         return call;
     }
 
     void exchange(const Call& call, const Outgoing& outgoing, const Incoming& incoming) {
         const Use use(*this);
+        slow_at_.reset();
         reach(call, outgoing.peer);
         reach(call, incoming.peer);
         Sending sending{outgoing, {}, 0};
@@ -92,10 +93,10 @@ private:
         explicit Use(SocketEnd& end) : end_(end) {
             if (end_.in_use_.exchange(true)) {
                 end_.intruded_.store(true);
-                throw TransportError(end_.two_threads(), end_.options.rank);
+                throw TransportError(two_threads_text(end_.options.rank), end_.options.rank);
             }
             if (!end_.failure_ && end_.intruded_.load()) {
-                end_.latch({ErrorKind::transport, end_.options.rank, end_.two_threads()});
+                end_.latch({ErrorKind::transport, end_.options.rank, two_threads_text(end_.options.rank)});
             }
             if (!end_.failure_) return;
             end_.in_use_.store(false);
@@ -116,7 +117,6 @@ private:
         : options(settings),
           control_(settings.rank, std::move(met.control)),
           peers_(options, std::move(met)),
-          slow_at_(Deadline::after(settings.slow_after)),
           scratch_(piece_bytes),
           turns_(spins_for(settings.world_size) > 0 ? idle_turns : 0) {}
 
@@ -129,10 +129,6 @@ private:
                                      std::to_string(options.world_size));
         }
         return options.world_size > 1 ? Rendezvous<System>(options).run() : Met{};
-    }
-
-    std::string two_threads() const {
-        return "two threads use the transport of rank " + std::to_string(options.rank) + " at once";
     }
 
     /// Attempts that move nothing before this rank sleeps, where every rank has a core of its own: to be woken takes
@@ -266,13 +262,14 @@ private:
         control_.watch(waits_);
         const std::size_t news = waits_.size();
         peers_.watch(waits_);
+        if (!slow_at_) slow_at_ = Deadline::soon_after(options.slow_after);
         const bool to_be_reported = reported_ != call.sequence + 1;
         const auto begun = Deadline::Clock::now();
-        const bool ready = poll_until(waits_, to_be_reported ? earlier(moment, slow_at_) : moment);
+        const bool ready = poll_until(waits_, to_be_reported ? earlier(moment, *slow_at_) : moment);
         recorder_.waited(peer, Deadline::Clock::now() - begun);
         if (!ready) {
             if (call.deadline.passed()) late(call, peer);
-            if (!to_be_reported || !slow_at_.passed()) return;
+            if (!to_be_reported || !slow_at_->passed()) return;
             reported_ = call.sequence + 1;
             options.report(waited_text(options.rank, options.slow_after, waiting(call, peer)));
             return;
@@ -311,8 +308,8 @@ private:
         if (failure_) return;
         failure_ = std::move(failure);
         control_.announce(*failure_);
-        const bool half = sending_ != nullptr && sending_->done > 0 &&
-                          sending_->done < header_bytes + sending_->what.bytes.size();
+        const bool half =
+            sending_ != nullptr && sending_->done > 0 && sending_->done < header_bytes + sending_->what.bytes.size();
         peers_.cut(encode(*failure_), half ? sending_->what.peer : -1);
         sending_ = nullptr;
         if (options.record.empty()) return;
@@ -326,8 +323,8 @@ private:
     Peers<System> peers_;
     std::optional<Failure> failure_;
     std::uint64_t calls_ = 0;
-    Deadline slow_at_;
-    std::uint64_t reported_ = 0;  ///< one more than the number of the call that has been reported as slow
+    std::optional<Deadline> slow_at_;  ///< when the wait of this exchange is worth a word
+    std::uint64_t reported_ = 0;       ///< one more than the number of the call that has been reported as slow
     Recorder recorder_;
     const Sending* sending_ = nullptr;
     std::atomic<bool> in_use_{false};

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,9 +24,10 @@ namespace lockstep::detail {
 template <class System>
 class Lobby {
 public:
-    /// Guests must introduce themselves, and prove that they know `secret` if there is one, within `patience`.
-    Lobby(Descriptor listener, Seconds patience, std::string secret = {})
-        : listener_(std::move(listener)), patience_(patience), secret_(std::move(secret)) {
+    /// Guests must introduce themselves as of this job, and prove that they know `secret` if there is one, within
+    /// `patience`.
+    Lobby(Descriptor listener, Seconds patience, std::uint64_t job, std::string secret = {})
+        : listener_(std::move(listener)), patience_(patience), job_(job), secret_(std::move(secret)) {
         // One that somebody else has opened may be of the blocking kind.
         ::fcntl(listener_.get(), F_SETFL, ::fcntl(listener_.get(), F_GETFL) | O_NONBLOCK);
     }
@@ -42,7 +44,7 @@ public:
     /// A guest that has introduced itself, if there is one now. Shows out those whose patience has ended.
     std::optional<Guest> ready() {
         for (std::size_t index = 0; index < guests_.size(); ++index) {
-            const auto state = guests_[index].template read<System>(secret_);
+            const auto state = guests_[index].template read<System>(job_, secret_);
             if (state == Guest::State::waiting) continue;
             Guest guest = std::move(guests_[index]);
             guests_.erase(guests_.begin() + static_cast<std::ptrdiff_t>(index--));
@@ -114,6 +116,7 @@ private:
 
     Descriptor listener_;
     Seconds patience_;
+    std::uint64_t job_;
     std::string secret_;
     std::vector<Guest> guests_;
 };

@@ -92,9 +92,10 @@ public:
 
     enum class State { waiting, ready, stranger };
 
-    /// Reads what is there, without waiting. Lengths are believed only after magic and version, and are bounded.
+    /// Reads what is there, without waiting. Lengths are believed only after magic and version, and are bounded. Who is
+    /// of another job is told nothing.
     template <class System>
-    State read(const std::string& secret = {}) {
+    State read(std::uint64_t job, const std::string& secret = {}) {
         for (;;) {
             const std::size_t wanted = header_ ? header_bytes + static_cast<std::size_t>(header_->bytes) : header_bytes;
             if (bytes_.size() == wanted) {
@@ -102,7 +103,7 @@ public:
                     if (!parse_header()) return State::stranger;
                     continue;
                 }
-                const State state = take_frame<System>(secret);
+                const State state = take_frame<System>(job, secret);
                 if (state != State::waiting) return state;
                 header_.reset();
                 bytes_.clear();
@@ -134,11 +135,11 @@ private:
 
     /// The frame that was due is complete; waiting means that there is another one to come.
     template <class System>
-    State take_frame(const std::string& secret) {
+    State take_frame(std::uint64_t job, const std::string& secret) {
         const auto payload = std::span<const std::byte>(bytes_).subspan(header_bytes);
         if (due_ == FrameKind::hello) {
             hello_ = decode_hello(payload);
-            if (!hello_) return State::stranger;
+            if (!hello_ || hello_->job != job) return State::stranger;
             if (secret.empty()) return State::ready;
             introduction_.assign(payload.begin(), payload.end());
             due_ = FrameKind::challenge;

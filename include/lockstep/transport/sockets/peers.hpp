@@ -27,7 +27,7 @@ public:
         : options_(options),
           addresses_(std::move(met.addresses)),
           session_(met.session),
-          lobby_(std::move(met.listener), options.handshake_timeout, options.secret),
+          lobby_(std::move(met.listener), options.handshake_timeout, session_, options.secret),
           data_(static_cast<std::size_t>(options.world_size)) {}
     Peers(const Peers&) = delete;
     Peers& operator=(const Peers&) = delete;
@@ -55,8 +55,8 @@ public:
         }
         while (auto guest = lobby_.ready()) {
             const Hello& who = guest->hello();
-            if (who.role != Role::data || who.job != session_ || who.world_size != options_.world_size ||
-                who.rank <= options_.rank || who.rank >= options_.world_size || (*this)[who.rank] >= 0) {
+            if (who.role != Role::data || who.world_size != options_.world_size || who.rank <= options_.rank ||
+                who.rank >= options_.world_size || (*this)[who.rank] >= 0) {
                 continue;
             }
             // Nothing else has been sent, so that there is room, and nobody waits.
@@ -71,7 +71,7 @@ public:
     /// @throws ConfigurationError if `peer` does not know the secret
     template <class Wait>
     int call(int peer, const Deadline& deadline, const Wait& wait) {
-        const SocketAddress address = resolve(addresses_[static_cast<std::size_t>(peer)]).at(0);
+        const SocketAddress address = address_of(peer);
         int error = EAGAIN;
         Descriptor opened;
         while (!opened) {
@@ -86,8 +86,8 @@ public:
         if (const int failed = finish_connecting(opened.get(), address); failed != 0) return failed;
         const auto readable = [&] { return wait(opened.get(), POLLIN); };
         const Hello hello{options_.rank, options_.world_size, Role::data, session_, {}};
-        const bool heard = introduce<System>(opened.get(), encode(hello), options_.secret, peer, deadline, readable) &&
-                           readable();
+        const bool heard =
+            introduce<System>(opened.get(), encode(hello), options_.secret, peer, deadline, readable) && readable();
         if (!heard) return deadline.passed() ? ETIMEDOUT : ECONNRESET;
         const auto answer = read_message<System>(opened.get(), deadline);
         if (!answer || answer->kind() != FrameKind::welcome) return ECONNRESET;
@@ -98,7 +98,7 @@ public:
     /// Does `peer` still listen? It may have left without ever calling. Asks the system, without waiting for an answer.
     bool listens(int peer) const {
         int error = 0;
-        const SocketAddress address = resolve(addresses_[static_cast<std::size_t>(peer)]).at(0);
+        const SocketAddress address = address_of(peer);
         const Descriptor probe = start_connecting(address, 0, error);
         if (probe && poll_until(probe.get(), POLLOUT, Deadline::after(Seconds{0}))) {
             error = finish_connecting(probe.get(), address);
@@ -118,6 +118,14 @@ public:
 
 private:
     static constexpr int unix_buffer_bytes = 512 << 10;
+
+    SocketAddress address_of(int peer) const {
+        const std::string& address = addresses_[static_cast<std::size_t>(peer)];
+        const auto found = numeric(address);
+        if (!found)
+            throw TransportError("rank " + std::to_string(peer) + " cannot be called at \"" + address + "\"", peer);
+        return *found;
+    }
 
     void keep(int peer, Descriptor opened) {
         // One that was accepted has not inherited all of it.

@@ -105,7 +105,7 @@ private:
         if (!listener) listener = listen_at(options_.address, options_.socket_buffer_bytes);
         set_buffers(listener.get(), options_.socket_buffer_bytes);
         refuse_to_be_open_at(local_address(listener.get()));
-        Lobby<System> lobby(std::move(listener), options_.handshake_timeout, options_.secret);
+        Lobby<System> lobby(std::move(listener), options_.handshake_timeout, options_.job, options_.secret);
         met_.addresses.assign(index(options_.world_size), options_.address);
         admit_all(lobby);
         met_.session = random_number();
@@ -199,7 +199,8 @@ private:
             }
             if (!guest) abandon(nobody_else_came(), nullptr);
             const Hello& who = guest->hello();
-            if (who.job != options_.job || who.role != Role::control) continue;  // An older job's, or out of turn.
+            // Out of turn, or where no rank can be.
+            if (who.role != Role::control || !numeric(who.address)) continue;
             if (const std::string fault = fault_of(who); !fault.empty()) {
                 abandon({ErrorKind::configuration, who.rank, fault}, &*guest);
             }
@@ -232,8 +233,8 @@ private:
             first = rank;
         }
         return {ErrorKind::timeout, first,
-                "rank 0 has waited " + to_string(options_.join_timeout) + " at " + options_.address +
-                    "; missing of " + std::to_string(options_.world_size) + " ranks: " + ranks};
+                "rank 0 has waited " + to_string(options_.join_timeout) + " at " + options_.address + "; missing of " +
+                    std::to_string(options_.world_size) + " ranks: " + ranks};
     }
 
     /// Tells everybody reachable, then throws.

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <lockstep/core/call.hpp>
@@ -28,36 +29,39 @@ struct Waiting {
 /// How long rank 0 waits for answers. The others give it twice as long for its verdict.
 inline constexpr Seconds verdict_patience{0.5};
 
-/// `rank 1 has waited 10 s for rank 2 in all_reduce #118 (...)`
 inline std::string waited_text(int rank, Seconds time, const Waiting& waiting) {
-    return "rank " + std::to_string(rank) + " has waited " + to_string(time) + " for rank " +
-           std::to_string(waiting.peer) + " in " + to_string(waiting.sequence, waiting.request);
+    return lockstep::waited_text(rank, time, waiting.peer, waiting.sequence, waiting.request);
 }
 
 /// `waits[rank]`: what that rank waits for, if it has said so; `late`, whose deadline of `timeout` has passed, has. The
-/// failure names the rank at the end of the chain; if the chain is a circle, both sides of a disagreement in it.
+/// failure names the rank at the end of the chain. Ranks that are in other calls may only be ahead, unless both have the
+/// same number, or the chain is a circle: then both sides are named.
 inline Failure verdict_on(int late, Seconds timeout, const std::vector<std::optional<Waiting>>& waits) {
     const auto of = [&](int rank) -> const std::optional<Waiting>& { return waits[static_cast<std::size_t>(rank)]; };
     std::string text = waited_text(late, timeout, *of(late));
+    const auto disagree = [&](int rank, int other) {
+        return Failure{ErrorKind::transport, other,
+                       "ranks disagree: rank " + std::to_string(rank) + " is in " +
+                           to_string(of(rank)->sequence, of(rank)->request) + ", rank " + std::to_string(other) +
+                           " in " + to_string(of(other)->sequence, of(other)->request) + "; " + text};
+    };
     std::vector<bool> seen(waits.size());
+    std::optional<std::pair<int, int>> differ;  // the first two that are in other calls
     int last = late;
     int next = of(late)->peer;
     for (; next >= 0 && next < static_cast<int>(waits.size()) && of(next); last = next, next = of(next)->peer) {
-        const auto& before = *of(last);
-        const auto& here = *of(next);
-        if (here.sequence != before.sequence || here.request != before.request) {
-            return {ErrorKind::transport, next,
-                    "ranks disagree: rank " + std::to_string(last) + " is in " +
-                        to_string(before.sequence, before.request) + ", rank " + std::to_string(next) + " in " +
-                        to_string(here.sequence, here.request) + "; " + text};
+        if (of(next)->request != of(last)->request && of(next)->sequence == of(last)->sequence) {
+            return disagree(last, next);
         }
+        if (!differ && of(next)->sequence != of(last)->sequence) differ = {last, next};
         if (seen[static_cast<std::size_t>(next)]) {
+            if (differ) return disagree(differ->first, differ->second);
             return {ErrorKind::timeout, next,
                     text + "; these ranks wait for each other: is the connection between rank " + std::to_string(last) +
                         " and rank " + std::to_string(next) + " cut?"};
         }
         seen[static_cast<std::size_t>(next)] = true;
-        text += ", which waits for rank " + std::to_string(here.peer);
+        text += ", which waits for rank " + std::to_string(of(next)->peer);
     }
     return {ErrorKind::timeout, next,
             text + "; rank " + std::to_string(next) + " is in no collective, or stopped, or cut off"};
