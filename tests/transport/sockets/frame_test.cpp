@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(a_header_with_anything_amiss_is_refused) {
     };
     for (const Change& change : {Change{0, 'l'}, Change{1, 'X'}, Change{2, 0}, Change{3, 'P'},  // magic
                                  Change{4, 0}, Change{4, 2}, Change{4, 255},                    // version
-                                 Change{5, 0}, Change{5, 10}, Change{5, 255},                    // kind
+                                 Change{5, 0}, Change{5, 10}, Change{5, 255},                   // kind
                                  Change{9, 1}, Change{10, 1}, Change{11, 128}}) {               // what must be zero
         HeaderBytes bytes = example_header_bytes();
         bytes[change.offset] = static_cast<std::byte>(change.value);
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(what_a_header_says_of_its_call_is_kept_even_if_unknown) {
 
 /// A control frame: its header, for which only the kind and the length matter, and its payload.
 std::vector<std::byte> control_bytes(int kind, std::initializer_list<int> payload) {
-    std::vector<std::byte> bytes = bytes_of({'L', 'K', 'S', 'T', 1, kind, 5, 0, 5, 0, 0, 0});
+    std::vector<std::byte> bytes = bytes_of({'L', 'K', 'S', 'T', 1, kind, 0, 0, 0, 0, 0, 0});
     bytes.resize(40);
     const auto length = bytes_of({static_cast<int>(payload.size()), 0, 0, 0, 0, 0, 0, 0});
     bytes.insert(bytes.end(), length.begin(), length.end());

@@ -1,21 +1,6 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// The wire: every message is a 48-byte header and a payload. Numbers are little-endian.
-///
-/// | offset | bytes | field                                                                  |
-/// |--------|-------|------------------------------------------------------------------------|
-/// | 0      | 4     | magic, "LKST"                                                          |
-/// | 4      | 1     | version, 1                                                             |
-/// | 5      | 1     | kind, as the enumerators of `FrameKind`                                |
-/// | 6      | 1     | operation   (data, waiting; as the enumerators of `Operation`)        |
-/// | 7      | 1     | reduction   (data; `Reduction`)                                        |
-/// | 8      | 1     | element type (data; `ElementType`)                                     |
-/// | 9      | 3     | zero                                                                   |
-/// | 12     | 4     | root (data)                                                            |
-/// | 16     | 8     | first letters of the topology's name, zero-padded (data)               |
-/// | 24     | 8     | sequence number of the call (data)                                     |
-/// | 32     | 8     | elements of the whole collective (data)                                |
-/// | 40     | 8     | bytes of the payload                                                   |
+/// The wire: every message is a 48-byte header and a payload. docs/wire.md has it on one page, byte by byte.
 #pragma once
 
 #include <algorithm>
@@ -127,8 +112,9 @@ inline std::vector<std::byte> control_frame(Header fields, std::span<const std::
     if (!payload.empty()) std::memcpy(bytes.data() + header.size(), payload.data(), payload.size());
     return bytes;
 }
+/// One that is about no call.
 inline std::vector<std::byte> control_frame(FrameKind kind, std::span<const std::byte> payload) {
-    return control_frame(Header{.kind = kind}, payload);
+    return control_frame(Header{.kind = kind, .request = {.operation = Operation{}, .type = ElementType{}}}, payload);
 }
 
 /// What a connection is for. Control connections join every rank to rank 0; data connections join pairs of ranks.

@@ -46,7 +46,11 @@ std::optional<Message> read_message(int descriptor, const Deadline& deadline) {
 /// What a message that arrives outside a handshake means. `peer` is who sent it.
 inline Failure failure_in(const std::optional<Message>& message, int peer) {
     if (message && message->kind() == FrameKind::failure) {
-        if (const auto failure = decode_failure(message->payload)) return *failure;
+        if (auto failure = decode_failure(message->payload)) {
+            if (failure->message.empty())
+                failure->message = "rank " + std::to_string(peer) + " has failed without a word";
+            return *failure;
+        }
     }
     if (message && message->kind() == FrameKind::challenge) {
         return {ErrorKind::configuration, peer,
