@@ -30,6 +30,7 @@ struct Settings {
     int epochs = 30;
     int batch = 64;
     int seed = 1;
+    Seconds timeout{60};
     std::string data = LOCKSTEP_EXAMPLE_DATA "/digits.csv";
     bool workers_given = false;
     bool transport_given = false;
@@ -45,6 +46,7 @@ Trains a small network on 1797 handwritten digits. A fifth of them is held out a
   --epochs E       times that all rows are seen, 1 to 10000 (30)
   --batch B        rows of a global batch, 1 to 100000 (64)
   --seed S         seed of first parameters and row order, 0 to 2147483647 (1)
+  --timeout T      how long a worker waits for the others in one step before that is an error (60s)
   --data FILE      a CSV file with 64 pixels of 0 to 16 and a label in every row
   --help           this text
 
@@ -54,14 +56,15 @@ With RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set it is one worker of that 
 )";
 
 Settings settings_from(int count, char** arguments) {
-    enum Flag { workers, reducer, transport, storage, epochs, batch, seed, data, show_help };
-    constexpr std::array<option, 10> flags{{{"workers", required_argument, nullptr, workers},
+    enum Flag { workers, reducer, transport, storage, epochs, batch, seed, timeout, data, show_help };
+    constexpr std::array<option, 11> flags{{{"workers", required_argument, nullptr, workers},
                                             {"reducer", required_argument, nullptr, reducer},
                                             {"transport", required_argument, nullptr, transport},
                                             {"storage", required_argument, nullptr, storage},
                                             {"epochs", required_argument, nullptr, epochs},
                                             {"batch", required_argument, nullptr, batch},
                                             {"seed", required_argument, nullptr, seed},
+                                            {"timeout", required_argument, nullptr, timeout},
                                             {"data", required_argument, nullptr, data},
                                             {"help", no_argument, nullptr, show_help},
                                             {}}};
@@ -83,6 +86,7 @@ Settings settings_from(int count, char** arguments) {
             case epochs: settings.epochs = number("--epochs", text, 1, 10'000); break;
             case batch: settings.batch = number("--batch", text, 1, 100'000); break;
             case seed: settings.seed = number("--seed", text, 0, 2'147'483'647); break;
+            case timeout: settings.timeout = Seconds{example::seconds("--timeout", text)}; break;
             case data: settings.data = text; break;
             default: std::fputs(help, stdout); std::exit(0);
         }
@@ -174,13 +178,13 @@ template <class Reducer, class Storage>
 void launch(const Settings& settings, const Digits& digits) {
     const auto work = [&](auto link) { train<Reducer, Storage>(settings, digits, link); };
     if (LaunchEnvironment::present()) {
-        LaunchEnvironment::from_env().run([&](Sockets link) { work(link); });
+        LaunchEnvironment::from_env().run([&](Sockets link) { work(link); }, {.timeout = settings.timeout});
     } else if (settings.transport == "threads") {
-        run_threads(settings.workers, [&](Threads link) { work(link); });
+        run_threads(settings.workers, [&](Threads link) { work(link); }, {.timeout = settings.timeout});
     } else {
         const bool tcp = settings.transport == "tcp";
         run_processes(settings.workers, [&](Sockets link) { work(link); },
-                      {.sockets = tcp ? LocalSockets::tcp : LocalSockets::unix_domain});
+                      {.sockets = tcp ? LocalSockets::tcp : LocalSockets::unix_domain, .timeout = settings.timeout});
     }
 }
 

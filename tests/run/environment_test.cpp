@@ -68,7 +68,8 @@ struct NothingSet {
                 if (name != nullptr) ::unsetenv(name);
             }
         }
-        for (const char* const name : {"SLURM_STEP_NODELIST", "SLURM_STEP_NUM_NODES", "TORCHELASTIC_RUN_ID"})
+        for (const char* const name : {"SLURM_STEP_NODELIST", "SLURM_STEP_NUM_NODES", "TORCHELASTIC_RUN_ID",
+                                       "TORCHELASTIC_RESTART_COUNT", "TORCHELASTIC_USE_AGENT_STORE"})
             ::unsetenv(name);
     }
 };
@@ -201,6 +202,26 @@ BOOST_AUTO_TEST_CASE(launchers_are_understood) {
                "OMPI_COMM_WORLD_LOCAL_SIZE=4)");
     BOOST_TEST(read(slurm).reason ==
                "Slurm: SLURM_PROCID=5, SLURM_NTASKS=8, SLURM_STEP_NODELIST=node[07-10]-ib,node12");
+}
+
+BOOST_AUTO_TEST_CASE(where_torchrun_listens_itself_the_port_beside_it_is_taken) {
+    const Pairs torchrun{{"RANK", "1"},
+                         {"WORLD_SIZE", "2"},
+                         {"MASTER_ADDR", "127.0.0.1"},
+                         {"MASTER_PORT", "29500"},
+                         {"TORCHELASTIC_RUN_ID", "none"},
+                         {"TORCHELASTIC_RESTART_COUNT", "0"}};
+    const Pairs store{{"TORCHELASTIC_USE_AGENT_STORE", "True"}};
+    BOOST_TEST(read(torchrun).address == "127.0.0.1:29500");
+    BOOST_TEST(read(torchrun + Pairs{{"TORCHELASTIC_USE_AGENT_STORE", "False"}}).address == "127.0.0.1:29500");
+    BOOST_TEST(read(torchrun + store).address == "127.0.0.1:29501");
+    BOOST_TEST(read(torchrun + store).reason.ends_with("the port beside MASTER_PORT"));
+    BOOST_TEST(read(torchrun + store + Pairs{{"MASTER_PORT", "65535"}}).address == "127.0.0.1:65534");
+    // Every start of a job is another one.
+    BOOST_TEST(read(open_mpi).job == 0U);
+    BOOST_TEST(read(torchrun).job != 0U);
+    BOOST_TEST(read(torchrun).job == read(torchrun + Pairs{{"RANK", "0"}}).job);
+    BOOST_TEST(read(torchrun).job != read(torchrun + Pairs{{"TORCHELASTIC_RESTART_COUNT", "1"}}).job);
 }
 
 BOOST_AUTO_TEST_CASE(a_batch_script_is_no_rank) {

@@ -3,11 +3,15 @@
 /// Which rank of which world this process is, as its launcher says in environment variables.
 #pragma once
 
+#include <cstdint>
 #include <cstdlib>
+#include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include <lockstep/collectives/fail_together.hpp>
+#include <lockstep/core/digest.hpp>
 #include <lockstep/core/error.hpp>
 #include <lockstep/run/launchers.hpp>
 #include <lockstep/transport/sockets.hpp>
@@ -23,9 +27,10 @@ namespace lockstep {
 struct LaunchEnvironment {
     int rank = 0;
     int world_size = 1;
-    int local_rank = 0;   ///< among the ranks of this host; 0 if the launcher does not say
-    std::string address;  ///< "host:port" or "unix:/path", as SocketsOptions has it
-    std::string reason;   ///< which variables say so
+    int local_rank = 0;     ///< among the ranks of this host; 0 if the launcher does not say
+    std::string address;    ///< "host:port" or "unix:/path", as SocketsOptions has it
+    std::uint64_t job = 0;  ///< torchrun gives every start of a job another
+    std::string reason;     ///< which variables say so
 
     /// Has somebody launched us as a rank of a world?
     static bool present() {
@@ -45,6 +50,7 @@ struct LaunchEnvironment {
         LaunchEnvironment found = who(*launcher);
         refuse_contradictions(*launcher, found);
         found.meet(*launcher);
+        found.job = job_of({"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"});
         return found;
     }
 
@@ -62,6 +68,7 @@ struct LaunchEnvironment {
         options.rank = rank;
         options.world_size = world_size;
         options.address = address;
+        if (options.job == 0) options.job = job;
         const char* const secret = std::getenv("LOCKSTEP_SECRET");
         if (options.secret.empty() && secret != nullptr) options.secret = secret;
         const char* const insecure = std::getenv("LOCKSTEP_INSECURE");
@@ -79,6 +86,16 @@ struct LaunchEnvironment {
     }
 
 private:
+    /// 0 if none of these variables is set.
+    static std::uint64_t job_of(std::initializer_list<const char*> variables) {
+        std::string text;
+        for (const char* const name : variables) {
+            const char* const value = std::getenv(name);
+            if (value != nullptr) text += std::string(name) + "=" + value + " ";
+        }
+        return text.empty() ? 0 : lockstep::digest(std::as_bytes(std::span(text)));
+    }
+
     static LaunchEnvironment who(const detail::Launcher& launcher) {
         LaunchEnvironment found;
         found.world_size = detail::number_variable(launcher.world_size, 1, 1'000'000);
@@ -130,6 +147,12 @@ private:
         }
         int port = 29500;
         if (by_hand || std::getenv("MASTER_PORT") != nullptr) port = detail::number_variable("MASTER_PORT", 1, 65535);
+        const char* const store = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
+        if (by_hand && store != nullptr && std::string_view(store) == "True") {
+            // torchrun itself listens at MASTER_PORT, for the store of PyTorch's workers.
+            port = port < 65535 ? port + 1 : port - 1;
+            reason += ", TORCHELASTIC_USE_AGENT_STORE=True: the port beside MASTER_PORT";
+        }
         const bool v6 = host.find(':') != std::string::npos && host.front() != '[';
         address = (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
     }
