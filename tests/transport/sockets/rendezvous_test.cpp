@@ -276,6 +276,9 @@ BOOST_AUTO_TEST_CASE(a_rank_0_that_speaks_nonsense_is_an_error) {
 
 // ---- Secrets ------------------------------------------------------------------------------------------------
 
+/// Lines that rank 0 has reported, at once, of callers with another secret.
+int refusals = 0;
+
 /// How two ranks end that have these secrets; they wait for each other for a second.
 std::vector<test::Outcome> meet(LocalSockets kind, const std::string& secret_of_0, const std::string& secret_of_1) {
     LocalMeeting meeting(2, kind);
@@ -283,6 +286,9 @@ std::vector<test::Outcome> meet(LocalSockets kind, const std::string& secret_of_
     options[0].secret = secret_of_0;
     options[1].secret = secret_of_1;
     for (SocketsOptions& each : options) each.join_timeout = Seconds{1};
+    options[0].report = [](const std::string& line) {
+        refusals += line.find("has another LOCKSTEP_SECRET") != std::string::npos ? 1 : 0;
+    };
     return join_all(options);
 }
 
@@ -296,8 +302,11 @@ BOOST_AUTO_TEST_CASE(ranks_that_know_the_secret_meet) {
 
 BOOST_AUTO_TEST_CASE(a_rank_with_another_secret_finds_out_and_does_not_disturb_the_rest) {
     for (const LocalSockets kind : kinds) {
+        refusals = 0;
         const auto outcomes = meet(kind, "open sesame", "open barley");
-        test::check_error(outcomes[0], ErrorKind::timeout, {"missing of 2 ranks: 1"});
+        BOOST_TEST(refusals == 1);
+        test::check_error(outcomes[0], ErrorKind::timeout,
+                          {"missing of 2 ranks: 1", "that says it is rank 1 has another LOCKSTEP_SECRET than rank 0"});
         test::check_error(outcomes[1], ErrorKind::configuration, {"rank 0 does not know this rank's LOCKSTEP_SECRET"});
     }
 }

@@ -49,17 +49,23 @@ public:
             Guest guest = std::move(guests_[index]);
             guests_.erase(guests_.begin() + static_cast<std::ptrdiff_t>(index--));
             if (state == Guest::State::ready) return guest;
+            if (guest.owes_proof()) refused_ = guest.hello().rank;
         }
         return std::nullopt;
     }
 
-    /// The next guest that has introduced itself. Nothing if the deadline passed, or if one of `watched` has
-    /// something to say first: its index is then left in `spoke`.
+    /// A caller of this job who does not know the secret: the rank that the last one says it is.
+    std::optional<int> refused() const noexcept { return refused_; }
+
+    /// The next guest that has introduced itself. Nothing if the deadline passed, or a first caller was refused, or one of
+    /// `watched` has something to say: its index is then left in `spoke`.
     std::optional<Guest> next(const Deadline& deadline, std::span<const int> watched,
                               std::optional<std::size_t>& spoke) {
         std::vector<pollfd> waits;
         for (;;) {
+            const bool refused_before = refused_.has_value();
             if (auto guest = ready()) return guest;
+            if (refused_ && !refused_before) return std::nullopt;
             if (deadline.passed()) return std::nullopt;  // However many knock.
             waits.clear();
             for (const int descriptor : watched) waits.push_back({descriptor, POLLIN, 0});
@@ -119,6 +125,7 @@ private:
     std::uint64_t job_;
     std::string secret_;
     std::vector<Guest> guests_;
+    std::optional<int> refused_;
 };
 
 }  // namespace lockstep::detail

@@ -122,6 +122,8 @@ public:
         }
     }
 
+    /// Has it heard this rank's proof, and has not given one of its own? Then it has another secret.
+    bool owes_proof() const noexcept { return due_ == FrameKind::proof; }
     int descriptor() const noexcept { return descriptor_.get(); }
     const Deadline& deadline() const noexcept { return deadline_; }
     const Hello& hello() const noexcept { return *hello_; }

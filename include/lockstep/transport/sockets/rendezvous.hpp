@@ -197,7 +197,11 @@ private:
                 const int rank = ranks[*spoke];
                 abandon(failure_in(read_message<System>(watched[*spoke], Deadline::after(Seconds{1})), rank), nullptr);
             }
-            if (!guest) abandon(nobody_else_came(), nullptr);
+            if (!guest && lobby.refused() && !deadline_.passed()) {
+                options_.report(refusal_of(*lobby.refused()));  // Anybody can make one: it is no error yet.
+                continue;
+            }
+            if (!guest) abandon(nobody_else_came(lobby.refused()), nullptr);
             const Hello& who = guest->hello();
             // Out of turn, or where no rank can be.
             if (who.role != Role::control || !numeric(who.address)) continue;
@@ -224,7 +228,12 @@ private:
         return {};
     }
 
-    Failure nobody_else_came() const {
+    std::string refusal_of(int rank) const {
+        return "a caller at " + options_.address + " that says it is rank " + std::to_string(rank) +
+               " has another LOCKSTEP_SECRET than rank 0";
+    }
+
+    Failure nobody_else_came(std::optional<int> refused) const {
         std::string ranks;
         int first = -1;
         for (int rank = options_.world_size - 1; rank > 0; --rank) {
@@ -234,7 +243,8 @@ private:
         }
         return {ErrorKind::timeout, first,
                 "rank 0 has waited " + to_string(options_.join_timeout) + " at " + options_.address + "; missing of " +
-                    std::to_string(options_.world_size) + " ranks: " + ranks};
+                    std::to_string(options_.world_size) + " ranks: " + ranks +
+                    (refused ? "; " + refusal_of(*refused) : "")};
     }
 
     /// Tells everybody reachable, then throws.
