@@ -32,8 +32,8 @@ enum class Fault {
 /// What goes wrong, and when. Faults of what is sent wait for the first exchange from `at` on that sends a byte.
 struct FaultPlan {
     Fault fault = Fault::none;
-    std::uint64_t at = 0;        ///< number of the exchange, from 0
-    std::uint64_t seed = 0;      ///< chooses where to cut, and which bit
+    std::uint64_t at = 0;    ///< number of the exchange, from 0
+    std::uint64_t seed = 0;  ///< chooses where to cut, and which bit
     Seconds delay{0.01};
 };
 
