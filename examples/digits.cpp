@@ -11,6 +11,7 @@
 #include <lockstep/lockstep.hpp>
 
 #include "flags.hpp"
+#include "launch.hpp"
 
 using namespace lockstep;
 
@@ -23,17 +24,13 @@ using Net = Network<Architecture, CrossEntropy, float, Storage>;
 // ---- Flags ----------------------------------------------------------------------------------------------------
 
 struct Settings {
-    int workers = 4;
+    example::Launch launch{};
     std::string reducer = "ring";
-    std::string transport = "threads";
     std::string storage = "aligned";
     int epochs = 30;
     int batch = 64;
     int seed = 1;
-    Seconds timeout{60};
     std::string data = LOCKSTEP_EXAMPLE_DATA "/digits.csv";
-    bool workers_given = false;
-    bool transport_given = false;
 };
 
 constexpr const char* help = R"(usage: digits [FLAGS]
@@ -74,19 +71,19 @@ Settings settings_from(int count, char** arguments) {
         using example::word;
         switch (flag) {
             case workers:
-                settings.workers = number("--workers", text, 1, 64);
-                settings.workers_given = true;
+                settings.launch.workers = number("--workers", text, 1, 64);
+                settings.launch.workers_given = true;
                 break;
             case reducer: settings.reducer = word("--reducer", text, {"naive", "tree", "ring"}); break;
             case transport:
-                settings.transport = word("--transport", text, {"threads", "tcp", "unix"});
-                settings.transport_given = true;
+                settings.launch.transport = word("--transport", text, {"threads", "tcp", "unix"});
+                settings.launch.transport_given = true;
                 break;
             case storage: settings.storage = word("--storage", text, {"aligned", "inline", "shared_memory"}); break;
             case epochs: settings.epochs = number("--epochs", text, 1, 10'000); break;
             case batch: settings.batch = number("--batch", text, 1, 100'000); break;
             case seed: settings.seed = number("--seed", text, 0, 2'147'483'647); break;
-            case timeout: settings.timeout = Seconds{example::seconds("--timeout", text)}; break;
+            case timeout: settings.launch.timeout = Seconds{example::seconds("--timeout", text)}; break;
             case data: settings.data = text; break;
             default: std::fputs(help, stdout); std::exit(0);
         }
@@ -114,26 +111,10 @@ Digits load(const std::string& path) {
     return {all.subset(train), all.subset(test)};
 }
 
-/// Ranks that somebody started by hand must have been told the same.
-template <class Link>
-void agree_on_settings(const Settings& settings, Link& link) {
-    const std::array<const char*, 3> names{"--epochs", "--batch", "--seed"};
-    const std::array<std::int32_t, 3> own{settings.epochs, settings.batch, settings.seed};
-    std::array<std::int32_t, 3> theirs = own;
-    broadcast(link, std::span<std::int32_t>(theirs));
-    for (std::size_t index = 0; index < names.size(); ++index) {
-        if (own[index] == theirs[index]) continue;
-        throw ConfigurationError(std::string(names[index]) + " is " + std::to_string(own[index]) + " on rank " +
-                                     std::to_string(link.rank()) + " and " + std::to_string(theirs[index]) +
-                                     " on rank 0",
-                                 link.rank());
-    }
-}
-
 /// What one worker does.
 template <class Reducer, class Storage, class Link>
 void train(const Settings& settings, const Digits& digits, Link link) {
-    agree_on_settings(settings, link);
+    example::agree<3>({"--epochs", "--batch", "--seed"}, {settings.epochs, settings.batch, settings.seed}, link);
     const bool speaks = link.rank() == 0;
     const auto seed = static_cast<std::uint64_t>(settings.seed);
     DataParallel<Net<Storage>, Reducer, Link> replica{Net<Storage>{seed}, link};
@@ -176,16 +157,7 @@ void train(const Settings& settings, const Digits& digits, Link link) {
 
 template <class Reducer, class Storage>
 void launch(const Settings& settings, const Digits& digits) {
-    const auto work = [&](auto link) { train<Reducer, Storage>(settings, digits, link); };
-    if (LaunchEnvironment::present()) {
-        LaunchEnvironment::from_env().run([&](Sockets link) { work(link); }, {.timeout = settings.timeout});
-    } else if (settings.transport == "threads") {
-        run_threads(settings.workers, [&](Threads link) { work(link); }, {.timeout = settings.timeout});
-    } else {
-        const bool tcp = settings.transport == "tcp";
-        run_processes(settings.workers, [&](Sockets link) { work(link); },
-                      {.sockets = tcp ? LocalSockets::tcp : LocalSockets::unix_domain, .timeout = settings.timeout});
-    }
+    example::run(settings.launch, [&](auto link) { train<Reducer, Storage>(settings, digits, link); });
 }
 
 template <class Reducer>
@@ -196,16 +168,7 @@ void with_storage(const Settings& settings, const Digits& digits) {
 }
 
 void run(const Settings& settings) {
-    if (LaunchEnvironment::present()) {
-        const auto job = LaunchEnvironment::from_env();
-        if (settings.workers_given && settings.workers != job.world_size) {
-            throw ConfigurationError("--workers \"" + std::to_string(settings.workers) +
-                                     "\" contradicts WORLD_SIZE=" + std::to_string(job.world_size));
-        }
-        if (settings.transport_given && settings.transport == "threads") {
-            throw ConfigurationError("--transport \"threads\" cannot join the job that RANK and WORLD_SIZE describe");
-        }
-    }
+    example::check(settings.launch);
     const Digits digits = load(settings.data);
     if (settings.reducer == "naive") return with_storage<Naive>(settings, digits);
     if (settings.reducer == "tree") return with_storage<Tree>(settings, digits);

@@ -19,6 +19,7 @@
 #include <lockstep/nn/linear.hpp>
 #include <lockstep/nn/network.hpp>
 #include <lockstep/nn/sequential.hpp>
+#include <lockstep/optim/adam.hpp>
 #include <lockstep/optim/sgd.hpp>
 #include <lockstep/topology/ring.hpp>
 #include <lockstep/transport/solo.hpp>
@@ -163,6 +164,62 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_global_batch_is_the_same_as_everybodys_own_slice
             }
         }));
     }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(parts_of_a_batch_accumulate_to_the_whole_with_one_communication, Runner,
+                              test::Transports) {
+    const Serial serial(7, 10);
+    const Rows<float> rows(10);
+    for (const int world : test::worlds) {
+        test::check_all_well(Runner::run(world, [&](auto& link) {
+            Replica<float, Ring, std::remove_reference_t<decltype(link)>> replica{Net<float>(7), link};
+            const auto batch = rows.batch();
+            const auto messages = [&] { return link.traffic().messages; };
+            const std::uint64_t before = messages();
+            replica.backward(batch);
+            const std::uint64_t for_one = messages() - before;
+            for (int round = 0; round < 2; ++round) {  // The second begins anew.
+                const std::uint64_t start = messages();
+                for (const Shard part : {Shard{0, 3}, Shard{3, 1}, Shard{4, 6}}) replica.accumulate(batch.slice(part));
+                test::expect(messages() == start, "accumulating is silent");
+                const MeanLoss loss = replica.average();
+                test::expect(messages() - start == for_one, "one communication");
+                test::expect(loss.weight == 10 && std::abs(loss.mean - serial.loss) <= 1e-6 * serial.loss, "loss");
+                test::expect(serial.error(std::span<const float>(replica.model().gradients())) <= 1e-6, "gradient");
+            }
+            // Nothing accumulated is nothing learned.
+            test::expect(replica.average().weight == 0, "no weight");
+            for (const float gradient : replica.model().gradients()) test::expect(gradient == 0, "no gradient");
+        }));
+    }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(evaluation_counts_every_row_once_and_leaves_gradients_alone, Runner, test::Transports) {
+    for (const int world : test::worlds) {
+        test::check_all_well(Runner::run(world, [&](auto& link) {
+            Replica<float, Tree, std::remove_reference_t<decltype(link)>> replica{Net<float>(7), link};
+            replica.backward(Rows<float>(3).batch());
+            const auto gradients = test::bits_of(std::span<const float>(replica.model().gradients()));
+            for (const std::size_t count : {1U, 10U}) {
+                const MeanLoss loss = replica.evaluate(Rows<float>(count).batch());
+                const double expected = Serial(7, count).loss;
+                test::expect(loss.weight == static_cast<double>(count), "each row once");
+                test::expect(std::abs(loss.mean - expected) <= 1e-6 * expected, "loss");
+            }
+            test::expect(gradients == test::bits_of(std::span<const float>(replica.model().gradients())), "gradients");
+        }));
+    }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(steps_of_an_optimizer_are_copied_with_its_state, Runner, test::Transports) {
+    test::check_all_well(Runner::run(3, [&](auto& link) {
+        Replica<float, Tree, std::remove_reference_t<decltype(link)>> replica{Net<float>(7), link};
+        Adam<float> optimizer;
+        optimizer.reserve(Net<float>::parameter_count);
+        if (link.rank() == 0) optimizer.set_steps(41);
+        replica.synchronize(optimizer);
+        test::expect(optimizer.steps() == 41, "steps");
+    }));
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_step_without_any_rows_has_weight_0_and_gradients_0, Runner, test::Transports) {

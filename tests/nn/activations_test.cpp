@@ -37,6 +37,8 @@ BOOST_AUTO_TEST_CASE(gradients_match_central_differences) {
     BOOST_TEST(test::layer_error<Relu>(3, 5, 0.1) < 1e-8);
     BOOST_TEST(test::layer_error<Tanh>(3, 5) < 1e-8);
     BOOST_TEST(test::layer_error<Sigmoid>(3, 5) < 1e-8);
+    BOOST_TEST(test::layer_error<LeakyRelu>(3, 5, 0.1) < 1e-8);
+    BOOST_TEST(test::layer_error<Gelu>(3, 5) < 1e-8);
 }
 
 BOOST_AUTO_TEST_CASE(rows_with_gaps_give_the_same_and_keep_the_gaps) {

@@ -171,10 +171,12 @@ BOOST_AUTO_TEST_CASE(a_connection_that_breaks_is_an_error_with_the_systems_reaso
 // ---- Who says what when it goes wrong ----------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_failure_is_told_along_the_data_where_rank_0_is_busy, Runner, Runners) {
+    std::latch connected(3);
     std::latch told(2);
     const auto outcomes = Runner::run(3, [&](Sockets& link) {
         const lockstep::Call call = link.begin(test::bytes_request(8));
         test::go_round(link, call);
+        connected.arrive_and_wait();
         if (link.rank() == 0) return told.wait();  // It does not listen, and cannot pass anything on.
         const auto outcome = test::outcome_of([&] {
             if (link.rank() == 2) throw lockstep::FormatError("bad row 7", 2);

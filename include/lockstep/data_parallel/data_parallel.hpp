@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 
@@ -59,14 +60,11 @@ public:
     template <Sliceable Batch>
     MeanLoss backward(const Batch& batch) {
         return fail_together(link_, [&] {
-            const std::size_t rows = batch.rows();
-            if (rows == 0) throw ShapeError("the global batch has no rows");
-            const Shard own = shard_of(rows, link_.rank(), link_.world_size());
-            LossSum sum;
-            clear();
+            const Shard own = own_rows(batch);
+            begin();
             // A rank without rows has no part in the sum; its model need not cope with empty batches.
-            if (own.size > 0) sum = differentiate(batch.slice(own));
-            return average(sum);
+            if (own.size > 0) differentiate(batch.slice(own));
+            return reduce();
         });
     }
 
@@ -75,10 +73,42 @@ public:
     template <class Rows>
     MeanLoss backward_shard(const Rows& rows) {
         return fail_together(link_, [&] {
-            LossSum sum;
-            clear();
-            if (rows.rows() > 0) sum = differentiate(rows);
-            return average(sum);
+            begin();
+            if (rows.rows() > 0) differentiate(rows);
+            return reduce();
+        });
+    }
+
+    /// A large batch in several parts, with one communication: `accumulate` each part, a global batch like that of
+    /// `backward`, then `average`. Ranks may accumulate different numbers of parts, or none.
+    /// @throws ShapeError on every rank if the part has no rows
+    template <Sliceable Batch>
+    void accumulate(const Batch& part) {
+        fail_together(link_, [&] {
+            const Shard own = own_rows(part);
+            if (!accumulating_) begin();
+            accumulating_ = true;
+            if (own.size > 0) differentiate(part.slice(own));
+        });
+    }
+    /// Averages over all that was accumulated since the last average, as one batch.
+    MeanLoss average() {
+        return fail_together(link_, [&] {
+            if (!accumulating_) begin();
+            return reduce();
+        });
+    }
+
+    /// The mean loss over a global batch, without a gradient: each row counts once, on the rank whose shard it is in.
+    /// Gradients stay as they are. @throws ShapeError on every rank if the batch has no rows
+    template <Sliceable Batch>
+    MeanLoss evaluate(const Batch& batch) {
+        return fail_together(link_, [&] {
+            const Shard own = own_rows(batch);
+            const LossSum sum = own.size > 0 ? LossSum(model_.loss(batch.slice(own))) : LossSum{};
+            std::array<double, 2> total{sum.sum, sum.weight};
+            reducer_.all_reduce(link_, std::span<double>(total));
+            return total[1] == 0 ? MeanLoss{} : MeanLoss{total[0] / total[1], total[1]};
         });
     }
 
@@ -89,6 +119,11 @@ public:
         fail_together(link_, [&] {
             auto state = optimizer.state();
             broadcast(link_, std::span(state));
+            if constexpr (requires { optimizer.set_steps(optimizer.steps()); }) {
+                std::int64_t steps = optimizer.steps();
+                broadcast(link_, std::span(&steps, 1));
+                optimizer.set_steps(steps);
+            }
             // Ranks that only send, or get what they expect, learn here that others do not.
             barrier(link_);
         });
@@ -105,15 +140,29 @@ private:
         for (scalar_type& gradient : std::span<scalar_type>(model_.gradients())) gradient = 0;
     }
 
-    template <class Rows>
-    LossSum differentiate(const Rows& rows) {
-        static_assert(RunsBackward<Net, Rows>,
-                      "DataParallel: the model has no backward(rows) for these rows that returns a LossSum");
-        return model_.backward(rows);
+    void begin() {
+        clear();
+        sum_ = {};
     }
 
-    MeanLoss average(const LossSum& own) {
-        std::array<double, 2> total{own.sum, own.weight};
+    template <class Batch>
+    Shard own_rows(const Batch& batch) const {
+        if (batch.rows() == 0) throw ShapeError("the global batch has no rows");
+        return shard_of(batch.rows(), link_.rank(), link_.world_size());
+    }
+
+    template <class Rows>
+    void differentiate(const Rows& rows) {
+        static_assert(RunsBackward<Net, Rows>,
+                      "DataParallel: the model has no backward(rows) for these rows that returns a LossSum");
+        const LossSum own = model_.backward(rows);
+        sum_.sum += own.sum;
+        sum_.weight += own.weight;
+    }
+
+    MeanLoss reduce() {
+        accumulating_ = false;
+        std::array<double, 2> total{sum_.sum, sum_.weight};
         reducer_.all_reduce(link_, std::span<double>(total));
         // All ranks see the same total, so all of them stop here or none does.
         if (total[1] == 0) {
@@ -128,6 +177,8 @@ private:
     Net model_;
     Link link_;
     reducer_type reducer_;
+    LossSum sum_{};              ///< of this rank, since the last average
+    bool accumulating_ = false;  ///< has anything been accumulated since?
 };
 
 }  // namespace lockstep

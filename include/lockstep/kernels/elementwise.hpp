@@ -7,12 +7,17 @@
 #pragma once
 
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstring>
 #include <span>
 #include <type_traits>
 
 #include <lockstep/core/config.hpp>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 namespace lockstep::kernels {
 
@@ -45,6 +50,22 @@ struct Lanes {
     }
     void store(Scalar* into, const value_type& values) const noexcept {
         std::memcpy(into + first, &values, sizeof values);
+    }
+    /// Element by element. std::sqrt may set errno, which keeps compilers from using the instruction for several.
+    static value_type square_root(const value_type& values) noexcept {
+        if constexpr (Width == 1) {
+            return std::sqrt(values);
+        } else {
+#if defined(__SSE2__)
+            if constexpr (std::same_as<Scalar, float>)
+                return reinterpret_cast<value_type>(_mm_sqrt_ps(reinterpret_cast<__m128>(values)));
+            else return reinterpret_cast<value_type>(_mm_sqrt_pd(reinterpret_cast<__m128d>(values)));
+#else
+            value_type roots;
+            for (std::size_t lane = 0; lane < Width; ++lane) roots[lane] = std::sqrt(values[lane]);
+            return roots;
+#endif
+        }
     }
 };
 
@@ -118,6 +139,46 @@ void tanh_backward(detail::Input<Scalar> output, detail::Input<Scalar> output_gr
         const auto value = lanes.load(output.data());
         lanes.store(input_gradient.data(), lanes.load(output_gradient.data()) * (Scalar{1} - value * value));
     });
+}
+
+/// `output = input` where that is above 0 (or NaN), `slope * input` elsewhere
+template <class Scalar>
+void leaky_relu(std::type_identity_t<Scalar> slope, detail::Input<Scalar> input, std::span<Scalar> output) noexcept {
+    detail::for_lanes<Scalar>(output.size(), [&](auto lanes) {
+        const auto value = lanes.load(input.data());
+        const typename decltype(lanes)::value_type zero{};
+        lanes.store(output.data(), value < zero ? value * slope : value);
+    });
+}
+
+/// `input_gradient = output_gradient` where the output is above 0 (or NaN), `slope * output_gradient` elsewhere
+template <class Scalar>
+void leaky_relu_backward(std::type_identity_t<Scalar> slope, detail::Input<Scalar> output,
+                         detail::Input<Scalar> output_gradient, std::span<Scalar> input_gradient) noexcept {
+    detail::for_lanes<Scalar>(input_gradient.size(), [&](auto lanes) {
+        const auto gradient = lanes.load(output_gradient.data());
+        const typename decltype(lanes)::value_type zero{};
+        lanes.store(input_gradient.data(), lanes.load(output.data()) <= zero ? gradient * slope : gradient);
+    });
+}
+
+/// `output = input * (1 + erf(input / sqrt(2))) / 2`
+template <class Scalar>
+void gelu(detail::Input<Scalar> input, std::span<Scalar> output) noexcept {
+    for (std::size_t i = 0; i < output.size(); ++i) {
+        output[i] = input[i] * (Scalar{1} + std::erf(input[i] * static_cast<Scalar>(0.70710678118654752440))) / 2;
+    }
+}
+
+/// `input_gradient = output_gradient * (normal distribution function + input * its density) (input)`
+template <class Scalar>
+void gelu_backward(detail::Input<Scalar> input, detail::Input<Scalar> output_gradient,
+                   std::span<Scalar> input_gradient) noexcept {
+    for (std::size_t i = 0; i < input_gradient.size(); ++i) {
+        const Scalar below = (Scalar{1} + std::erf(input[i] * static_cast<Scalar>(0.70710678118654752440))) / 2;
+        const Scalar density = std::exp(-input[i] * input[i] / 2) * static_cast<Scalar>(0.39894228040143267794);
+        input_gradient[i] = output_gradient[i] * (below + input[i] * density);
+    }
 }
 
 /// `output = 1 / (1 + exp(-input))`, without overflow for any finite input.

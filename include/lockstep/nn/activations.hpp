@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /// @file
-/// Layers without parameters that map each scalar by itself: Relu, Tanh, Sigmoid.
+/// Layers without parameters that map each scalar by itself: Relu, LeakyRelu, Gelu, Tanh, Sigmoid.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,8 @@ void map_rows(Map map, MatrixView<First> first, MatrixView<Others>... others) {
 }
 
 /// The members that all layers of this kind share. `Activation::map(input, output)` is the function, and
-/// `Activation::map_backward(output, output_gradient, input_gradient)` its derivative, in terms of its value.
+/// `Activation::map_backward(output, output_gradient, input_gradient)` its derivative, in terms of its value; or with the
+/// input in place of the output, if there is a member `derivative_takes_input`.
 template <class Activation>
 struct Pointwise {
     static constexpr std::size_t input_size = any_size;
@@ -49,8 +50,13 @@ struct Pointwise {
     template <class Scalar>
     static void backward(const BackwardPass<Scalar>& pass) noexcept {
         if (!pass.wants_input_gradient()) return;
-        map_rows([](auto... spans) { Activation::map_backward(spans...); }, pass.output, pass.output_gradient,
-                 pass.input_gradient);
+        if constexpr (requires { Activation::derivative_takes_input; }) {
+            map_rows([](auto... spans) { Activation::map_backward(spans...); }, pass.input, pass.output_gradient,
+                     pass.input_gradient);
+        } else {
+            map_rows([](auto... spans) { Activation::map_backward(spans...); }, pass.output, pass.output_gradient,
+                     pass.input_gradient);
+        }
     }
 };
 
@@ -92,6 +98,37 @@ struct Sigmoid : detail::Pointwise<Sigmoid> {
     static void map_backward(std::span<const Scalar> output, std::span<const Scalar> output_gradient,
                              std::span<Scalar> input_gradient) noexcept {
         kernels::sigmoid_backward(output, output_gradient, input_gradient);
+    }
+};
+
+/// x where that is above 0, x / 100 elsewhere, row size unchanged.
+struct LeakyRelu : detail::Pointwise<LeakyRelu> {
+    static constexpr double slope = 0.01;
+
+    template <class Scalar>
+    static void map(std::span<const Scalar> input, std::span<Scalar> output) noexcept {
+        kernels::leaky_relu(static_cast<Scalar>(slope), input, output);
+    }
+    template <class Scalar>
+    static void map_backward(std::span<const Scalar> output, std::span<const Scalar> output_gradient,
+                             std::span<Scalar> input_gradient) noexcept {
+        kernels::leaky_relu_backward(static_cast<Scalar>(slope), output, output_gradient, input_gradient);
+    }
+};
+
+/// x times the share of the normal distribution below x (Hendrycks and Gimpel, 2016; not its approximation by tanh), row
+/// size unchanged.
+struct Gelu : detail::Pointwise<Gelu> {
+    static constexpr bool derivative_takes_input = true;
+
+    template <class Scalar>
+    static void map(std::span<const Scalar> input, std::span<Scalar> output) noexcept {
+        kernels::gelu(input, output);
+    }
+    template <class Scalar>
+    static void map_backward(std::span<const Scalar> input, std::span<const Scalar> output_gradient,
+                             std::span<Scalar> input_gradient) noexcept {
+        kernels::gelu_backward(input, output_gradient, input_gradient);
     }
 };
 

@@ -18,7 +18,8 @@
 /// | `backward(BackwardPass)`           | *adds* parameter gradients; writes the input gradient if wanted   |
 ///
 /// All are static; `initialize`, `forward` and `backward` are templates over the scalar type.
-/// Models: Linear, Relu, Tanh, Sigmoid, Sequential.
+/// Models: Linear, Conv2d, MaxPool2d, AvgPool2d, LayerNorm, Relu, LeakyRelu, Gelu, Tanh, Sigmoid, Softmax, Sequential,
+/// Residual.
 #pragma once
 
 #include <concepts>

@@ -32,4 +32,24 @@ std::size_t correct(MatrixView<Scalar> logits, std::span<const std::int32_t> lab
     return count;
 }
 
+/// Counts each row of `logits` (rows, classes) in `counts` (label, answer): the answer is the first of the largest.
+/// @throws ShapeError if labels, logits and counts do not fit together, before anything is counted
+template <class Scalar>
+void add_confusion(MatrixView<Scalar> logits, std::span<const std::int32_t> labels, MatrixView<std::int64_t> counts) {
+    if (labels.size() != logits.rows || counts.rows != logits.cols || counts.cols != logits.cols) {
+        throw ShapeError("add_confusion: " + std::to_string(labels.size()) + " labels and counts of " +
+                         std::to_string(counts.rows) + " x " + std::to_string(counts.cols) + " classes for " +
+                         std::to_string(logits.rows) + " rows of " + std::to_string(logits.cols));
+    }
+    for (std::size_t row = 0; row < logits.rows; ++row) {
+        if (static_cast<std::size_t>(labels[row]) < counts.rows) continue;
+        throw ShapeError("add_confusion: the label of row " + std::to_string(row) + " is " +
+                         std::to_string(labels[row]) + ", outside [0, " + std::to_string(counts.rows) + ")");
+    }
+    for (std::size_t row = 0; row < logits.rows; ++row) {
+        const std::size_t answer = kernels::argmax<std::remove_const_t<Scalar>>(logits.row(row));
+        ++counts(static_cast<std::size_t>(labels[row]), answer);
+    }
+}
+
 }  // namespace lockstep

@@ -10,6 +10,7 @@
 
 #include <lockstep/core/error.hpp>
 #include <lockstep/kernels/elementwise.hpp>
+#include <lockstep/optim/options.hpp>
 #include <lockstep/storage/aligned.hpp>
 
 namespace lockstep {
@@ -48,10 +49,7 @@ public:
     /// Moves `parameters` against `gradients`. @throws ShapeError, before anything is changed, if their sizes
     /// differ from each other or from those of the step before
     void step(std::span<Scalar> parameters, std::span<const Scalar> gradients) {
-        if (parameters.size() != gradients.size()) {
-            throw ShapeError("Sgd: " + std::to_string(parameters.size()) + " parameters and " +
-                             std::to_string(gradients.size()) + " gradients");
-        }
+        detail::check_sizes("Sgd", parameters.size(), gradients.size());
         reserve(parameters.size());
         if (options_.momentum == 0) return update<Rule::plain>(parameters, gradients);
         if (options_.nesterov) return update<Rule::nesterov>(parameters, gradients);
@@ -68,14 +66,7 @@ public:
     /// Makes room for the state of `size` parameters, so that no step allocates.
     /// @throws ShapeError if it already has the state of another number of parameters
     void reserve(std::size_t size) {
-        if (sized_ && size != size_) {
-            throw ShapeError("Sgd has the state of " + std::to_string(size_) + " parameters and cannot step " +
-                             std::to_string(size));
-        }
-        if (sized_) return;
-        if (options_.momentum != 0) velocity_ = Aligned::buffer<Scalar>(size);
-        size_ = size;
-        sized_ = true;
+        if (size_.fix("Sgd", size) && options_.momentum != 0) velocity_ = Aligned::buffer<Scalar>(size);
     }
 
     /// The velocity, in parameter order; empty before `reserve` or the first step, and without momentum. It
@@ -107,22 +98,16 @@ private:
     }
 
     static void check(const SgdOptions& options) {
-        check_number("learning_rate", options.learning_rate);
-        check_number("momentum", options.momentum);
-        check_number("weight_decay", options.weight_decay);
+        detail::check_not_negative("Sgd", "learning_rate", options.learning_rate);
+        detail::check_not_negative("Sgd", "momentum", options.momentum);
+        detail::check_not_negative("Sgd", "weight_decay", options.weight_decay);
         if (options.nesterov && options.momentum == 0) {
             throw ConfigurationError("Sgd: nesterov needs a momentum above 0, not 0");
         }
     }
-    static void check_number(const char* name, double value) {
-        if (std::isfinite(value) && value >= 0) return;
-        throw ConfigurationError(std::string("Sgd: ") + name + " must be finite and not negative, not " +
-                                 std::to_string(value));
-    }
 
     SgdOptions options_;
-    std::size_t size_ = 0;
-    bool sized_ = false;
+    detail::StateSize size_;
     Aligned::buffer<Scalar> velocity_;
 };
 

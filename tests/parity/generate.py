@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT
+"""Writes golden.txt: what PyTorch makes of the cases that layers_test.cpp and training_test.cpp repeat.
+
+Needs torch (Debian's python3-torch will do); run it as `/usr/bin/python3 generate.py` in this folder. All numbers are
+computed in double. A line is a name, a count, and that many numbers.
+"""
+import math
+import os
+import sys
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+import torch.nn as nn
+from torch.nn.parallel import DistributedDataParallel
+
+torch.set_default_dtype(torch.float64)
+torch.set_num_threads(1)
+
+
+def numbers(count, salt, shape=None):
+    """The same as values_of in golden.hpp: a fixed scatter over [-1, 1]."""
+    values = torch.tensor([((i * 7919 + salt * 104729) % 2003) / 1001.5 - 1 for i in range(count)])
+    return values.reshape(shape) if shape else values
+
+
+def set_parameters(module, scale, salt):
+    count = sum(p.numel() for p in module.parameters())
+    flat, at = scale * numbers(count, salt), 0
+    with torch.no_grad():
+        for p in module.parameters():
+            p.copy_(flat[at:at + p.numel()].reshape(p.shape))
+            at += p.numel()
+
+
+class Residual(nn.Module):
+    def __init__(self, *layers):
+        super().__init__()
+        self.branch = nn.Sequential(*layers)
+
+    def forward(self, x):
+        return x + self.branch(x)
+
+
+LAYERS = {
+    "linear": (nn.Linear(5, 4), (3, 5)),
+    "conv2d": (nn.Conv2d(2, 3, 3), (2, 2, 5, 6)),
+    "conv2d_stride_padding": (nn.Conv2d(2, 3, 3, stride=2, padding=1), (2, 2, 5, 6)),
+    "conv2d_wide_padding": (nn.Conv2d(1, 2, 2, stride=3, padding=2), (2, 1, 4, 3)),
+    "max_pool2d": (nn.MaxPool2d(2), (2, 2, 5, 6)),
+    "max_pool2d_overlapping": (nn.MaxPool2d(3, stride=2), (2, 2, 5, 6)),
+    "avg_pool2d": (nn.AvgPool2d(2), (2, 2, 5, 6)),
+    "avg_pool2d_overlapping": (nn.AvgPool2d(3, stride=1), (2, 2, 5, 6)),
+    "layer_norm": (nn.LayerNorm(7), (3, 7)),
+    "relu": (nn.ReLU(), (3, 7)),
+    "leaky_relu": (nn.LeakyReLU(), (3, 7)),
+    "gelu": (nn.GELU(), (3, 7)),
+    "tanh": (nn.Tanh(), (3, 7)),
+    "sigmoid": (nn.Sigmoid(), (3, 7)),
+    "softmax": (nn.Softmax(dim=1), (3, 7)),
+    "residual": (Residual(nn.Linear(5, 5), nn.ReLU()), (3, 5)),
+}
+
+
+def layer_lines():
+    for name, (layer, shape) in LAYERS.items():
+        set_parameters(layer, 1, 17)
+        x = (3 * numbers(math.prod(shape), 5, shape)).requires_grad_()
+        y = layer(x)
+        y.backward(numbers(y.numel(), 7, y.shape))
+        yield f"{name} output", y
+        yield f"{name} input_gradient", x.grad
+        gradients = [p.grad.flatten() for p in layer.parameters()]
+        if gradients:
+            yield f"{name} parameter_gradient", torch.cat(gradients)
+
+
+def loss_lines():
+    x = (3 * numbers(20, 5, (4, 5))).requires_grad_()
+    loss = nn.CrossEntropyLoss(reduction="sum")(x, torch.tensor([3, 0, 4, 3]))
+    loss.backward()
+    yield "cross_entropy loss", loss
+    yield "cross_entropy gradient", x.grad
+    x = (3 * numbers(20, 5, (4, 5))).requires_grad_()
+    loss = nn.MSELoss(reduction="sum")(x, numbers(20, 9, (4, 5))) / 5  # the mean over a row, summed over rows
+    loss.backward()
+    yield "mean_squared_error loss", loss
+    yield "mean_squared_error gradient", x.grad
+
+
+def network(kind):
+    if kind == "mlp":
+        net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 4))
+    else:
+        net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 5))
+    set_parameters(net, 0.3, 17)
+    return net
+
+
+def batch(kind, step, rows):
+    shape, classes = ((rows, 6), 4) if kind == "mlp" else ((rows, 1, 8, 8), 5)
+    return numbers(math.prod(shape), 1000 + step, shape), torch.tensor([(i * 7 + step) % classes for i in range(rows)])
+
+
+OPTIMIZERS = {
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, weight_decay=0.001),
+    "adam": lambda p: torch.optim.Adam(p, lr=0.01, weight_decay=0.001),
+    "adamw": lambda p: torch.optim.AdamW(p, lr=0.01, weight_decay=0.1),
+}
+
+
+def train(kind, optimizer, rows, rank=0, world=1):
+    """The mean loss of every step; with more than one rank, averaged over ranks as DDP averages gradients."""
+    net = network(kind)
+    model = DistributedDataParallel(net) if world > 1 else net
+    update = OPTIMIZERS[optimizer](net.parameters())
+    losses = []
+    for step in range(100):
+        x, labels = batch(kind, step, rows)
+        own = slice(rank * rows // world, (rank + 1) * rows // world)
+        update.zero_grad()
+        loss = nn.functional.cross_entropy(model(x[own]), labels[own])
+        loss.backward()
+        update.step()
+        value = loss.detach().clone()
+        if world > 1:
+            dist.all_reduce(value)
+        losses.append(float(value) / world)
+    return torch.tensor(losses)
+
+
+def ddp_rank(rank, results):
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29533")
+    dist.init_process_group("gloo", rank=rank, world_size=2)
+    for kind in ("mlp", "cnn"):
+        for optimizer in OPTIMIZERS:
+            losses = train(kind, optimizer, 10, rank, 2)
+            if rank == 0:
+                results[f"{kind} {optimizer} ddp"] = losses
+    dist.destroy_process_group()
+
+
+def main():
+    lines = [*layer_lines(), *loss_lines()]
+    for kind in ("mlp", "cnn"):
+        for optimizer in OPTIMIZERS:
+            lines.append((f"{kind} {optimizer} alone", train(kind, optimizer, 10)))
+    with mp.Manager() as manager:
+        results = manager.dict()
+        mp.spawn(ddp_rank, (results,), nprocs=2)
+        lines += sorted(results.items())
+    with open("golden.txt", "w") as file:
+        file.write(f"# made by generate.py with PyTorch {torch.__version__}\n")
+        for name, values in lines:
+            flat = values.detach().flatten().tolist()
+            file.write(" ".join([name.replace(" ", "."), str(len(flat)), *(f"{v:.17g}" for v in flat)]) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
