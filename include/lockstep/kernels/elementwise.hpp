@@ -15,10 +15,6 @@
 
 #include <lockstep/core/config.hpp>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 namespace lockstep::kernels {
 
 namespace detail {
@@ -56,10 +52,9 @@ struct Lanes {
         if constexpr (Width == 1) {
             return std::sqrt(values);
         } else {
-#if defined(__SSE2__)
-            if constexpr (std::same_as<Scalar, float>)
-                return reinterpret_cast<value_type>(_mm_sqrt_ps(reinterpret_cast<__m128>(values)));
-            else return reinterpret_cast<value_type>(_mm_sqrt_pd(reinterpret_cast<__m128d>(values)));
+#if defined(__SSE2__) && __has_builtin(__builtin_ia32_sqrtps) && __has_builtin(__builtin_ia32_sqrtpd)
+            if constexpr (std::same_as<Scalar, float>) return __builtin_ia32_sqrtps(values);
+            else return __builtin_ia32_sqrtpd(values);
 #else
             value_type roots;
             for (std::size_t lane = 0; lane < Width; ++lane) roots[lane] = std::sqrt(values[lane]);

@@ -59,7 +59,7 @@ constexpr Inside inside_of(const PatchShape& shape, std::size_t x) noexcept {
     const std::size_t first = x < shape.padding ? (shape.padding - x + shape.stride - 1) / shape.stride : 0;
     const std::size_t end = shape.width + shape.padding;
     const std::size_t last = x < end ? (end - x - 1) / shape.stride + 1 : 0;
-    return {std::min(first, cols), std::max(std::min(last, cols), std::min(first, cols))};
+    return {(std::min)(first, cols), (std::max)((std::min)(last, cols), (std::min)(first, cols))};
 }
 
 }  // namespace detail

@@ -20,7 +20,7 @@ struct StepDecay {
     double factor = 0.1;
 
     double operator()(std::int64_t step) const noexcept {
-        return rate * std::pow(factor, static_cast<double>(step / std::max<std::int64_t>(every, 1)));
+        return rate * std::pow(factor, static_cast<double>(step / (std::max<std::int64_t>)(every, 1)));
     }
 };
 
@@ -32,7 +32,7 @@ struct CosineDecay {
 
     double operator()(std::int64_t step) const noexcept {
         const double done =
-            static_cast<double>(std::min(step, steps)) / static_cast<double>(std::max<std::int64_t>(steps, 1));
+            static_cast<double>((std::min)(step, steps)) / static_cast<double>((std::max<std::int64_t>)(steps, 1));
         return least + (rate - least) * (1 + std::cos(3.141592653589793 * done)) / 2;
     }
 };
