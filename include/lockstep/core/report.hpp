@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <string>
 
+#include <lockstep/core/config.hpp>
+
 namespace lockstep {
 
 /// One line on the standard error stream, written at once so that ranks do not mix theirs.
