@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Trains on real handwritten digits with any number of workers, any topology, over threads or sockets: `--help`.
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <string>
 #include <vector>
 

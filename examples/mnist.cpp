@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 // A convolutional network on MNIST's handwritten digits, trained by any number of workers: `--help`.
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +39,8 @@ using Net =
 using Mnist = LabelledDataset<float>;
 
 // ---- Flags ----------------------------------------------------------------------------------------------------
+
+const std::vector<std::string> optimizers{"sgd", "adam", "adamw"};
 
 struct Settings {
     example::Launch launch{.workers = 2};
@@ -94,7 +100,7 @@ Settings settings_from(int count, char** arguments) {
                 settings.launch.transport = word("--transport", text, {"threads", "tcp", "unix"});
                 settings.launch.transport_given = true;
                 break;
-            case optimizer: settings.optimizer = word("--optimizer", text, {"sgd", "adam", "adamw"}); break;
+            case optimizer: settings.optimizer = word("--optimizer", text, optimizers); break;
             case epochs: settings.epochs = number("--epochs", text, 1, 1000); break;
             case batch: settings.batch = number("--batch", text, 1, 100'000); break;
             case seed: settings.seed = number("--seed", text, 0, 2'147'483'647); break;
@@ -161,7 +167,13 @@ void print_confusion(const std::vector<std::int64_t>& counts) {
 /// What one worker does.
 template <class Optimizer, class Link>
 void train(const Settings& settings, const Files& files, Optimizer optimizer, Link link) {
-    example::agree<3>({"--epochs", "--batch", "--seed"}, {settings.epochs, settings.batch, settings.seed}, link);
+    const auto optimizer_index = static_cast<std::int32_t>(
+        std::find(optimizers.begin(), optimizers.end(), settings.optimizer) - optimizers.begin());
+    example::agree<6>({"--epochs", "--batch", "--seed", "--optimizer (by number)", "the number of training images",
+                       "the number of test images"},
+                      {settings.epochs, settings.batch, settings.seed, optimizer_index,
+                       static_cast<std::int32_t>(files.train.size()), static_cast<std::int32_t>(files.test.size())},
+                      link);
     const bool speaks = link.rank() == 0;
     const auto seed = static_cast<std::uint64_t>(settings.seed);
     DataParallel<Net, Ring, Link> replica{Net{seed}, link};
@@ -169,7 +181,7 @@ void train(const Settings& settings, const Files& files, Optimizer optimizer, Li
     // Small steps at first: the mean squares that Adam divides by are poor until it has seen some gradients.
     const WarmUp rate{CosineDecay{.rate = optimizer.options().learning_rate,
                                   .steps = static_cast<std::int64_t>(loader.batches()) * settings.epochs},
-                      200, 0};
+                      200, 0.01};
     std::ofstream curve;
     if (speaks && !settings.curve.empty()) {
         curve.open(settings.curve);
@@ -205,6 +217,9 @@ void train(const Settings& settings, const Files& files, Optimizer optimizer, Li
         std::fflush(stdout);
     }
     if (speaks) print_confusion(counts);
+    if (curve.is_open() && !curve.flush()) {
+        throw ConfigurationError("--curve \"" + settings.curve + "\" cannot be written to its end");
+    }
 }
 
 void run(const Settings& settings) {

@@ -20,11 +20,12 @@ def main():
     width = max(1, len(losses) // 50)
     smooth = [sum(loss for _, loss in losses[max(0, i - width):i + 1]) / min(i + 1, width + 1) for i in range(len(losses))]
     figure, left = plt.subplots(figsize=(8, 4.5))
-    left.plot(*zip(*losses), color="0.8", linewidth=0.7, label="loss of a step")
+    left.plot([step for step, _ in losses], [loss for _, loss in losses], color="0.8", linewidth=0.7, label="loss of a step")
     left.plot([step for step, _ in losses], smooth, color="C0", label=f"mean of {width + 1} steps")
     left.set(xlabel="step", ylabel="loss", ylim=(0, None))
     right = left.twinx()
-    right.plot(*zip(*accuracies), "o-", color="C1", label="test accuracy")
+    right.plot([step for step, _ in accuracies], [accuracy for _, accuracy in accuracies], "o-", color="C1",
+               label="test accuracy")
     right.set(ylabel="test accuracy")
     for step, accuracy in accuracies:
         right.annotate(f"{accuracy:.4f}", (step, accuracy), textcoords="offset points", xytext=(0, -14), ha="center")

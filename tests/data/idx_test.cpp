@@ -60,12 +60,14 @@ BOOST_AUTO_TEST_CASE(what_is_no_idx_file_is_refused_with_path_and_numbers) {
             "the magic number is 529205256, not 2051 (it is compressed: gunzip it first)");
     refuses(header(2049, {2, 1, 3}), two_labels, "the magic number is 2049, not 2051");
     refuses(two_images, two_images, "the magic number is 2051, not 2049");
-    refuses(header(2051, {10, 28, 28}), two_labels, "0 bytes of values, not 7840");
-    refuses(header(2051, {10, 28, 28}) + std::string(7839, 'x'), two_labels, "7839 bytes of values, not 7840");
-    refuses(two_images + "x", two_labels, "7 bytes of values, not 6");
+    refuses(header(2051, {10, 28, 28}), two_labels, "0 bytes of values, not 10 x 28 x 28 as its header says");
+    refuses(header(2051, {10, 28, 28}) + std::string(7839, 'x'), two_labels, "7839 bytes of values, not 10 x 28 x 28");
+    refuses(two_images + "x", two_labels, "7 bytes of values, not 2 x 1 x 3");
     // Extents whose product wraps to what is there.
-    refuses(header(2051, {0x80000000, 0x80000000, 4}), two_labels, "0 bytes of values, not 281474976710656");
-    refuses(header(2051, {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF}), two_labels, "0 bytes of values, not 2814");
+    refuses(header(2051, {0x80000000, 0x80000000, 4}), two_labels,
+            "0 bytes of values, not 2147483648 x 2147483648 x 4");
+    refuses(header(2051, {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF}), two_labels,
+            "0 bytes of values, not 4294967295 x 4294967295");
     refuses(two_images, header(2049, {3}) + std::string(3, 1), "3 labels for the 2 images of");
     refuses(two_images, header(2049, {2}) + std::string("\1\12", 2), "the label of row 1 is 10, outside [0, 10)");
     test::check_error(test::outcome_of([] { labelled_from_idx("/no/such/images", "/no/such/labels"); }),

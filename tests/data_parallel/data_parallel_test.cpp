@@ -187,6 +187,11 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(parts_of_a_batch_accumulate_to_the_whole_with_one_
                 test::expect(loss.weight == 10 && std::abs(loss.mean - serial.loss) <= 1e-6 * serial.loss, "loss");
                 test::expect(serial.error(std::span<const float>(replica.model().gradients())) <= 1e-6, "gradient");
             }
+            // Each rank's own rows, in as many parts as it likes.
+            const Shard own = shard_of(10, link.rank(), world);
+            for (std::size_t row = own.begin; row < own.end(); ++row) replica.accumulate_shard(batch.slice({row, 1}));
+            test::expect(replica.average().weight == 10, "weight of own rows");
+            test::expect(serial.error(std::span<const float>(replica.model().gradients())) <= 1e-6, "own rows");
             // Nothing accumulated is nothing learned.
             test::expect(replica.average().weight == 0, "no weight");
             for (const float gradient : replica.model().gradients()) test::expect(gradient == 0, "no gradient");

@@ -77,7 +77,7 @@ SocketsOptions with_deadlines(SocketsOptions options) {
 
 BOOST_AUTO_TEST_CASE(survivors_end_in_time_and_name_the_lost) {
     Random random(2026);
-    for (int round = 0; round < rounds(20); ++round) {
+    for (int round = 0; round < rounds(12); ++round) {
         const int world = 2 + static_cast<int>(random() % 7);
         const int victim = static_cast<int>(random() % static_cast<std::uint64_t>(world));
         const int topology = static_cast<int>(random() % 4);
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(with_every_reducer_survivors_are_told_and_later_calls_fail_
 
 BOOST_AUTO_TEST_CASE(ranks_may_leave_right_after_their_last_collective) {
     Random random(7);
-    for (int round = 0; round < rounds(200); ++round) {
+    for (int round = 0; round < rounds(60); ++round) {
         const int world = 2 + round % 7;
         const int topology = static_cast<int>(random() % 4);
         detail::LocalMeeting meeting(world, round % 2 == 0 ? LocalSockets::tcp : LocalSockets::unix_domain);

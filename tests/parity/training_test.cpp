@@ -2,12 +2,12 @@
 /// @file
 /// A hundred steps against PyTorch: every loss, with every optimizer, alone, with ranks of equal shards as DDP has them,
 /// and with ranks of unequal shards, where DDP's average is another number and ours that of the whole batch.
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include <lockstep/data_parallel/data_parallel.hpp>

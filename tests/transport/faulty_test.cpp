@@ -40,6 +40,7 @@ struct Faultless : Runner {
             [&](auto& link) {
                 link_type faulty(link, {});
                 work(faulty);
+                test::expect(!faulty.struck(), "no fault");
             },
             settings);
     }

@@ -192,6 +192,33 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_failure_is_told_along_the_data_where_rank_0_is_b
     }
 }
 
+BOOST_AUTO_TEST_CASE_TEMPLATE(who_only_sends_is_told_the_reason_too, Runner, Runners) {
+    std::latch connected(3);
+    std::latch failed(1);
+    std::latch told(1);
+    const auto outcomes = Runner::run(3, [&](Sockets& link) {
+        const lockstep::Call call = link.begin(test::bytes_request(8));
+        test::go_round(link, call);
+        connected.arrive_and_wait();
+        if (link.rank() == 0) return told.wait();
+        if (link.rank() == 2) {
+            link.fail({lockstep::ErrorKind::format, 2, "bad row 7"});
+            return failed.count_down();
+        }
+        failed.wait();
+        const auto outcome = test::outcome_of([&] {
+            const std::size_t size = std::size_t{1} << 20;
+            for (std::size_t time = 0; time < 20; ++time) {
+                test::exchange_message(link, link.begin(test::bytes_request(size)), 2, -1, 0, size);
+            }
+        });
+        told.count_down();
+        lockstep::raise({outcome.kind, outcome.rank, outcome.message});
+    });
+    test::check_error(outcomes[1], lockstep::ErrorKind::format, {"bad row 7"});
+    BOOST_TEST(outcomes[1].rank == 2);
+}
+
 /// Rank 2 is stopped, in effect: it is in no call until the others have ended.
 BOOST_AUTO_TEST_CASE_TEMPLATE(a_rank_that_stalls_is_named_by_those_who_do_not_wait_for_it_themselves, Runner, Runners) {
     std::latch others(3);

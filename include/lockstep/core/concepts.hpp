@@ -152,6 +152,12 @@ concept RunsBackward = requires(Net net, Rows rows) {
     { net.backward(rows) } -> std::convertible_to<LossSum>;
 };
 
+/// `loss(rows)` returns the sum and the weight without a gradient; only `evaluate` asks for it.
+template <class Net, class Rows>
+concept EvaluatesRows = requires(Net net, Rows rows) {
+    { net.loss(rows) } -> std::same_as<LossSum>;
+};
+
 /// What DataParallel can train. No base class, no macros: these members are all.
 template <class Net>
 concept Model = HasFlatParameters<Net> && HasFlatGradients<Net> && HasManifest<Net> && std::movable<Net>;

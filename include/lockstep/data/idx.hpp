@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,7 +18,7 @@ namespace lockstep {
 
 namespace detail {
 
-/// The extents and the bytes of an IDX file of `Dimensions` dimensions.
+/// The extents and the bytes of an IDX file.
 struct IdxFile {
     std::string bytes;
     std::vector<std::size_t> extents;
@@ -53,15 +52,18 @@ inline IdxFile read_idx(const std::string& path, std::size_t dimensions) {
                           std::to_string(expected) + (gzip ? " (it is compressed: gunzip it first)" : ""));
     }
     std::uint64_t count = 1;
+    std::string extents;
     for (std::size_t index = 0; index < dimensions; ++index) {
         const std::uint64_t extent = number(4 + 4 * index);
         file.extents.push_back(static_cast<std::size_t>(extent));
+        extents += (index > 0 ? " x " : "") + std::to_string(extent);
         // More than any file has; the product of three extents might wrap.
-        count = extent == 0 || count <= (std::uint64_t{1} << 48) / extent ? count * extent : std::uint64_t{1} << 48;
+        constexpr std::uint64_t limit = std::uint64_t{1} << 48;
+        count = extent == 0 || count <= limit / extent ? count * extent : limit;
     }
     if (file.bytes.size() - file.first != count) {
         throw FormatError(path + ": " + std::to_string(file.bytes.size() - file.first) + " bytes of values, not " +
-                          std::to_string(count) + " as its header says");
+                          extents + " as its header says");
     }
     return file;
 }

@@ -24,10 +24,11 @@ namespace lockstep {
 /// are threads may share the dataset, which must outlive the loader.
 ///
 ///     Loader loader{dataset, ShuffledSampler{seed}, 64};
-///     for (const auto& batch : loader.epoch(epoch)) replica.backward(batch);                // global
-///     batches for (const auto& batch : loader.shard_epoch(epoch, rank, world_size)) {
-///         replica.backward_shard(batch.all());                                              // this rank's
-///         own
+///     // Global batches:
+///     for (const auto& batch : loader.epoch(epoch)) replica.backward(batch);
+///     // This rank's own:
+///     for (const auto& batch : loader.shard_epoch(epoch, rank, world_size)) {
+///         replica.backward_shard(batch.all());
 ///     }
 template <Dataset Data, Sampler Order>
 class Loader {

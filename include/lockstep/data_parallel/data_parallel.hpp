@@ -80,15 +80,24 @@ public:
     }
 
     /// A large batch in several parts, with one communication: `accumulate` each part, a global batch like that of
-    /// `backward`, then `average`. Ranks may accumulate different numbers of parts, or none.
+    /// `backward`, the same on every rank, then `average`. `backward` begins anew.
     /// @throws ShapeError on every rank if the part has no rows
     template <Sliceable Batch>
     void accumulate(const Batch& part) {
         fail_together(link_, [&] {
             const Shard own = own_rows(part);
-            if (!accumulating_) begin();
-            accumulating_ = true;
-            if (own.size > 0) differentiate(part.slice(own));
+            accumulate_own([&] {
+                if (own.size > 0) differentiate(part.slice(own));
+            });
+        });
+    }
+    /// The same for rows that this rank has loaded itself; ranks may bring different numbers of rows and of parts.
+    template <class Rows>
+    void accumulate_shard(const Rows& rows) {
+        fail_together(link_, [&] {
+            accumulate_own([&] {
+                if (rows.rows() > 0) differentiate(rows);
+            });
         });
     }
     /// Averages over all that was accumulated since the last average, as one batch.
@@ -105,7 +114,11 @@ public:
     MeanLoss evaluate(const Batch& batch) {
         return fail_together(link_, [&] {
             const Shard own = own_rows(batch);
-            const LossSum sum = own.size > 0 ? LossSum(model_.loss(batch.slice(own))) : LossSum{};
+            using Rows = decltype(batch.slice(own));
+            static_assert(EvaluatesRows<Net, Rows>,
+                          "DataParallel: the model has no loss(rows) for these rows that returns a LossSum");
+            LossSum sum;
+            if (own.size > 0) sum = model_.loss(batch.slice(own));
             std::array<double, 2> total{sum.sum, sum.weight};
             reducer_.all_reduce(link_, std::span<double>(total));
             return total[1] == 0 ? MeanLoss{} : MeanLoss{total[0] / total[1], total[1]};
@@ -143,6 +156,14 @@ private:
     void begin() {
         clear();
         sum_ = {};
+    }
+
+    /// What has thrown half-way is not added to.
+    template <class Work>
+    void accumulate_own(const Work& work) {
+        if (!std::exchange(accumulating_, false)) begin();
+        work();
+        accumulating_ = true;
     }
 
     template <class Batch>

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <span>
 
 #include <lockstep/core/config.hpp>
 
@@ -28,8 +27,8 @@ struct PatchShape {
 
 namespace detail {
 
-/// Calls `visit(matrix row, first column of it, image row or null, first pixel, count)` for every run of patches whose
-/// pixel number (channel, y, x) lies in one row of the image. `first pixel` is that of the first patch, in padded columns.
+/// Calls `visit(matrix row, first column of it, inside, offset, x)` for every pixel (channel, y, x) of a patch and every row
+/// of patches: these pixels lie in one row of the image, at `offset`, unless they are not inside but in the padding.
 template <class Visit>
 void for_patch_rows(const PatchShape& shape, const Visit& visit) {
     const std::size_t rows = shape.patch_rows();

@@ -80,6 +80,7 @@ struct Conv2d {
 
     template <class Scalar>
     static void backward(const BackwardPass<Scalar>& pass) {
+        if (pass.input.rows == 0) return;
         const MatrixView<const Scalar> weight(pass.parameters.data(), OutChannels, patches.patch_size());
         const MatrixView<Scalar> weight_gradient(pass.parameter_gradients.data(), OutChannels, patches.patch_size());
         const MatrixView<Scalar> matrix(pass.workspace.data(), patches.patch_size(), output_image::pixels);

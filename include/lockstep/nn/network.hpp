@@ -62,7 +62,7 @@ public:
         check_arena("gradients", gradients_.size());
     }
 
-    /// Draws all parameters anew: layer number i among those with parameters from stream
+    /// Draws all parameters anew: layer number i among those that draw from stream
     /// `RandomStreams::first` + i of `seed`.
     void initialize(std::uint64_t seed) {
         RandomStreams streams(seed);

@@ -19,7 +19,8 @@ namespace lockstep {
 namespace detail {
 
 /// What both have in common. `Pool::pixel(window)` is the value of a window, and `Pool::spread(window, value, gradient,
-/// add)` calls `add(y, x, share)` for its pixels.
+/// into)` adds the gradient's shares to the pixels of the window at `into`. A window is its first pixel; rows are
+/// `In::width` apart.
 template <class Pool, class In, std::size_t Kernel, std::size_t Stride>
 struct Pooling {
     static_assert(Kernel > 0 && Stride > 0 && In::height >= Kernel && In::width >= Kernel,
@@ -60,9 +61,6 @@ struct Pooling {
             });
         }
     }
-
-protected:
-    static constexpr std::size_t between_rows = In::width;
 
 private:
     /// Calls `visit(first pixel)` for the windows, in the order of the output's pixels.

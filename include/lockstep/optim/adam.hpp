@@ -7,9 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 
-#include <lockstep/core/error.hpp>
 #include <lockstep/kernels/elementwise.hpp>
 #include <lockstep/optim/options.hpp>
 #include <lockstep/storage/aligned.hpp>
@@ -97,7 +95,7 @@ public:
     /// Makes room for the state of `size` parameters, so that no step allocates.
     /// @throws ShapeError if it already has the state of another number of parameters
     void reserve(std::size_t size) {
-        if (size_.fix(name, size)) state_ = Aligned::buffer<Scalar>(2 * size);
+        size_.fix(name, size, [&] { state_ = Aligned::buffer<Scalar>(2 * size); });
     }
 
     /// Both means, m first, each in parameter order; empty before `reserve` or the first step. With `steps()`, all that

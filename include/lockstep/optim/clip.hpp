@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <span>
 
-#include <lockstep/core/error.hpp>
 #include <lockstep/kernels/elementwise.hpp>
 #include <lockstep/optim/options.hpp>
 
@@ -15,7 +14,7 @@ namespace lockstep {
 
 /// Scales `gradients` so that their Euclidean norm is at most `limit`; returns the norm before. As in PyTorch, by
 /// limit / (norm + 1e-6) where that is below 1. All ranks hold the same averaged gradients, so all scale by the same
-/// factor. The norm of gradients that are not all finite is not finite, and they are left alone.
+/// factor. Squares are summed in double; where their sum is not finite, gradients are left alone.
 /// @throws ConfigurationError for a limit that is negative or not finite
 template <class Scalar>
 double clip_gradient_norm(std::span<Scalar> gradients, double limit) {

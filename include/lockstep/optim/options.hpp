@@ -35,16 +35,18 @@ inline void check_sizes(const char* optimizer, std::size_t parameters, std::size
 /// How many parameters an optimizer has state for, once it has any.
 class StateSize {
 public:
-    /// True the first time. @throws ShapeError if it was another number before
-    bool fix(const char* optimizer, std::size_t size) {
+    /// Calls `make()` the first time, and fixes the size if that has not thrown.
+    /// @throws ShapeError if it was another number before
+    template <class Make>
+    void fix(const char* optimizer, std::size_t size, const Make& make) {
         if (fixed_ && size != size_) {
             throw ShapeError(std::string(optimizer) + " has the state of " + std::to_string(size_) +
                              " parameters and cannot step " + std::to_string(size));
         }
-        const bool first = !fixed_;
+        if (fixed_) return;
+        make();
         size_ = size;
         fixed_ = true;
-        return first;
     }
 
 private:

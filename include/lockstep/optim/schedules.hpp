@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /// @file
 /// Learning rates over time, as functions of the step (or epoch) from 0: `optimizer.set_learning_rate(schedule(step))`.
-/// Pure functions: nothing to save or to synchronize. As PyTorch's StepLR, CosineAnnealingLR and LinearLR.
+/// Pure functions: nothing to save or to synchronize. The curves of PyTorch's StepLR, CosineAnnealingLR (up to its minimum) and
+/// LinearLR.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <utility>
 
 #include <lockstep/core/config.hpp>
 
@@ -31,8 +31,7 @@ struct CosineDecay {
     double least = 0;
 
     double operator()(std::int64_t step) const noexcept {
-        const double done =
-            static_cast<double>((std::min)(step, steps)) / static_cast<double>((std::max<std::int64_t>)(steps, 1));
+        const double done = step >= steps ? 1 : static_cast<double>(step) / static_cast<double>(steps);
         return least + (rate - least) * (1 + std::cos(3.141592653589793 * done)) / 2;
     }
 };

@@ -66,7 +66,9 @@ public:
     /// Makes room for the state of `size` parameters, so that no step allocates.
     /// @throws ShapeError if it already has the state of another number of parameters
     void reserve(std::size_t size) {
-        if (size_.fix("Sgd", size) && options_.momentum != 0) velocity_ = Aligned::buffer<Scalar>(size);
+        size_.fix("Sgd", size, [&] {
+            if (options_.momentum != 0) velocity_ = Aligned::buffer<Scalar>(size);
+        });
     }
 
     /// The velocity, in parameter order; empty before `reserve` or the first step, and without momentum. It

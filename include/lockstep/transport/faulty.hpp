@@ -56,7 +56,7 @@ public:
 
     /// @throws std::runtime_error where that is the fault; whatever `Link` throws
     void exchange(const Call& call, Outgoing outgoing, Incoming incoming) {
-        const bool due = plan_.fault != Fault::none && exchanges_++ >= plan_.at && !struck_;
+        const bool due = exchanges_++ >= plan_.at && plan_.fault != Fault::none && !struck_;
         const bool about_sending =
             plan_.fault == Fault::drop || plan_.fault == Fault::truncate || plan_.fault == Fault::corrupt;
         const bool sends = outgoing.peer >= 0 && (!outgoing.bytes.empty() || plan_.fault == Fault::drop);

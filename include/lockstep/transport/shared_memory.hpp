@@ -104,10 +104,15 @@ public:
         peers_.resize(ranks);
         // Nobody goes on, or fails for a reason of its own, before all have mapped rank 0's memory. Afterwards each is
         // connected with every other, so that the loss of any is seen at once.
-        for (int step = 1; step < link.world_size(); ++step) {
-            const int next = (rank_ + step) % link.world_size();
-            const int previous = (rank_ - step + link.world_size()) % link.world_size();
-            link.exchange(call, {next, {}}, {previous, {}});
+        try {
+            for (int step = 1; step < link.world_size(); ++step) {
+                const int next = (rank_ + step) % link.world_size();
+                const int previous = (rank_ - step + link.world_size()) % link.world_size();
+                link.exchange(call, {next, {}}, {previous, {}});
+            }
+        } catch (...) {
+            fail(current_failure(rank_));  // Others may have gone on, and look here first.
+            throw;
         }
     }
 
@@ -233,7 +238,12 @@ public:
 
     Call begin(const Request& request) {
         if (memory_->failed()) raise_failure();
-        return sockets_.begin(request);
+        try {
+            return sockets_.begin(request);
+        } catch (...) {
+            memory_->fail(current_failure(rank()));
+            raise_failure();
+        }
     }
 
     void exchange(const Call& call, Outgoing outgoing, Incoming incoming) {

@@ -386,6 +386,24 @@ void check_two_threads() {
     }
 }
 
+/// `fail` ends the calls of all ranks when another thread calls it, too: one that watches something else, say.
+template <class Runner>
+void check_failure_by_a_watchdog() {
+    const auto outcomes = Runner::run(2, [&](auto& link) {
+        const lockstep::Call call = link.begin(bytes_request(8));
+        if (link.rank() == 0) {
+            // Rank 1 sends nothing, so this rank waits, before or after the watchdog barks.
+            auto copy = link;
+            std::thread watchdog([&] { copy.fail({lockstep::ErrorKind::format, 0, "the disk is full"}); });
+            const auto outcome = outcome_of([&] { exchange_message(link, call, -1, 1, 0, 8); });
+            watchdog.join();
+            lockstep::raise({outcome.kind, outcome.rank, outcome.message});
+        }
+        exchange_message(link, call, -1, 0, 0, 8);
+    });
+    for (const Outcome& outcome : outcomes) check_error(outcome, lockstep::ErrorKind::format, {"the disk is full"});
+}
+
 template <class Runner>
 void check_fails_together() {
     check_disagreements<Runner>();
@@ -395,6 +413,7 @@ void check_fails_together() {
     check_exception<Runner>();
     check_slowness<Runner>();
     check_two_threads<Runner>();
+    check_failure_by_a_watchdog<Runner>();
 }
 
 }  // namespace test

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,6 +23,7 @@
 #include <lockstep/core/report.hpp>
 #include <lockstep/transport/doorbell.hpp>
 #include <lockstep/transport/sockets/control.hpp>
+#include <lockstep/transport/sockets/flow.hpp>
 #include <lockstep/transport/sockets/peers.hpp>
 
 namespace lockstep::detail {
@@ -40,45 +42,36 @@ public:
 
     void exchange(const Call& call, const Outgoing& outgoing, const Incoming& incoming) {
         const Use use(*this);
-        slow_at_.reset();
-        reach(call, outgoing.peer);
-        reach(call, incoming.peer);
-        Sending sending{outgoing, {}, 0};
-        Receiving receiving{incoming, {}, 0, 0};
-        sending_ = &sending;
-        if (outgoing.peer >= 0) {
-            sending.header = encode(Header{FrameKind::data, call.request, call.sequence, outgoing.bytes.size()});
-            ++traffic.messages;
-            traffic.bytes += outgoing.bytes.size();
-        }
-        for (int turns = turns_;;) {
-            const bool sent = outgoing.peer < 0 || sending.done == header_bytes + outgoing.bytes.size();
-            const bool received = incoming.peer < 0 || receiving.done == header_bytes + incoming.bytes.size();
-            if (sent && received) return;
-            const bool sends = !sent && send(call, sending);
-            const bool receives = !received && receive(call, receiving);
-            if (sends || receives) {
-                turns = turns_;
-            } else if (turns > 0) {
-                --turns;
-                pause_spinning();
-            } else {
-                wait(call, sent ? -1 : outgoing.peer, received ? -1 : incoming.peer);
-            }
+        try {
+            slow_at_.reset();
+            probe_at_.reset();
+            reach(call, outgoing.peer);
+            reach(call, incoming.peer);
+            move(call, outgoing, incoming);
+        } catch (...) {
+            // Half a message may be on its way: whatever this was, the connections are of no use any more.
+            if (!failure_) latch(current_failure(options.rank));
+            throw;
         }
     }
 
     /// Latches, tells the others, and cuts the data connections, so that no rank waits for this one.
     void fail(Failure failure) {
-        if (in_use_.exchange(true)) return;  // Another thread is at work here: it fails for that reason.
-        latch(std::move(failure));
-        in_use_.store(false);
+        if (!in_use_.exchange(true)) {
+            latch(std::move(failure));
+            in_use_.store(false);
+            return;
+        }
+        // Another thread is at work here: it fails for this reason when it next looks.
+        const std::lock_guard lock(mutex_);
+        if (!pending_) pending_ = std::move(failure);
+        intruded_.store(true);
     }
 
     /// Has `peer`, with whom this rank has exchanged something, closed its end, by leaving or dying?
     bool gone(int peer) const noexcept {
-        std::byte next;
-        return ::recv(peers_[peer], &next, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+        pollfd look{peers_[peer], POLLRDHUP, 0};
+        return ::poll(&look, 1, 0) > 0;
     }
 
     std::string recent() const { return recorder_.text(options.rank, failure_ ? failure_->message : ""); }
@@ -95,9 +88,7 @@ private:
                 end_.intruded_.store(true);
                 throw TransportError(two_threads_text(end_.options.rank), end_.options.rank);
             }
-            if (!end_.failure_ && end_.intruded_.load()) {
-                end_.latch({ErrorKind::transport, end_.options.rank, two_threads_text(end_.options.rank)});
-            }
+            if (end_.intruded_.load()) end_.latch(end_.intrusion());
             if (!end_.failure_) return;
             end_.in_use_.store(false);
             raise(*end_.failure_);
@@ -106,6 +97,7 @@ private:
         Use& operator=(const Use&) = delete;
         ~Use() {
             end_.sending_ = nullptr;
+            end_.receiving_ = nullptr;
             end_.in_use_.store(false);
         }
 
@@ -136,20 +128,42 @@ private:
     static constexpr int idle_turns = 50;
     /// How often this rank looks whether a higher one, which has yet to call, is still there.
     static constexpr Seconds probe_interval{0.2};
+    /// The longest sleep: then this rank looks about, for guests that have been silent for long, and for other threads.
+    static constexpr Seconds tick{1};
     /// Arriving bytes are folded from a piece of this size, which stays in the second-level cache.
     static constexpr std::size_t piece_bytes = std::size_t{128} << 10;
 
-    struct Sending {
-        Outgoing what;
-        HeaderBytes header;
-        std::size_t done;  ///< bytes of header and payload that the kernel has taken
-    };
-    struct Receiving {
-        Incoming what;
-        HeaderBytes header;
-        std::size_t done;    ///< bytes of header and payload that have arrived
-        std::size_t folded;  ///< bytes of the payload that are in place
-    };
+    /// What another thread has done here.
+    Failure intrusion() {
+        const std::lock_guard lock(mutex_);
+        if (pending_) return *pending_;
+        return {ErrorKind::transport, options.rank, two_threads_text(options.rank)};
+    }
+
+    void move(const Call& call, const Outgoing& outgoing, const Incoming& incoming) {
+        Sending sending{outgoing};
+        Receiving receiving{incoming, size_of(call.request.type)};
+        sending_ = &sending;
+        receiving_ = &receiving;
+        if (outgoing.peer >= 0) {
+            sending.header = encode(Header{FrameKind::data, call.request, call.sequence, outgoing.bytes.size()});
+            ++traffic.messages;
+            traffic.bytes += outgoing.bytes.size();
+        }
+        for (int turns = turns_;;) {
+            if (sending.over() && receiving.over()) return;
+            const bool sends = !sending.over() && send(call, sending);
+            const bool receives = !receiving.over() && receive(call, receiving);
+            if (sends || receives) {
+                turns = turns_;
+            } else if (turns > 0) {
+                --turns;
+                pause_spinning();
+            } else {
+                wait(call, sending.over() ? -1 : outgoing.peer, receiving.over() ? -1 : incoming.peer);
+            }
+        }
+    }
 
     /// Calls `peer` if it is lower and has not been met; a higher one will call.
     void reach(const Call& call, int peer) {
@@ -161,66 +175,31 @@ private:
             } while (waits_[0].revents == 0);
             return true;
         };
-        if (const int error = peers_.call(peer, call.deadline, wait_for); error == ETIMEDOUT) late(call, peer);
-        else if (error != 0) lost(call, peer, error == ECONNREFUSED || error == ENOENT ? 0 : error);
+        const int error = peers_.call(peer, call.deadline, wait_for);
+        if (error == ETIMEDOUT && call.deadline.passed()) late(call, peer);
+        if (error != 0) lost(call, peer, error == ECONNREFUSED || error == ENOENT ? 0 : error);
     }
 
     bool send(const Call& call, Sending& sending) {
         const int descriptor = peers_[sending.what.peer];
         if (descriptor < 0) return false;
-        const Moved step = send_some<System>(descriptor, sending.header, sending.what.bytes, sending.done);
+        const Moved step = sending.advance<System>(descriptor);
         if (step.state == Moved::State::closed) lost(call, sending.what.peer, step.error);
-        sending.done += step.bytes;
         return step.state == Moved::State::some;
     }
 
     bool receive(const Call& call, Receiving& receiving) {
-        const Incoming& what = receiving.what;
-        const int descriptor = peers_[what.peer];
+        const int descriptor = peers_[receiving.what.peer];
         if (descriptor < 0) return false;
-        const std::size_t expected = what.bytes.size();
-        if (receiving.done < header_bytes) {
-            // Header and first piece in one call; nothing is believed, or put in place, before the header is checked.
-            const Moved step = receive_some<System>(descriptor, std::span(receiving.header).subspan(receiving.done),
-                                                    std::span(scratch_).first((std::min)(piece_bytes, expected)));
-            if (step.state == Moved::State::closed) lost(call, what.peer, step.error);
-            receiving.done += step.bytes;
-            if (receiving.done < header_bytes) return step.state == Moved::State::some;
-            check(call, receiving);
-            fold(call, receiving);
-            return true;
-        }
-        const std::size_t arrived = receiving.done - header_bytes;
-        std::span<std::byte> room = what.bytes.subspan(arrived);
-        if (what.combine != nullptr) {
-            const std::size_t kept = arrived - receiving.folded;  // part of an element
-            room = std::span(scratch_).subspan(kept, (std::min)(piece_bytes - kept, expected - arrived));
-        }
-        const Moved step = receive_some<System>(descriptor, room);
-        if (step.state == Moved::State::closed) lost(call, what.peer, step.error);
-        receiving.done += step.bytes;
-        if (what.combine != nullptr) fold(call, receiving);
+        const Moved step = receiving.advance<System>(descriptor, scratch_, [&] { check(call, receiving); });
+        if (step.state == Moved::State::closed) lost(call, receiving.what.peer, step.error);
         return step.state == Moved::State::some;
-    }
-
-    /// Puts whole elements of the scratch piece in place, and keeps the part of one that may follow them.
-    void fold(const Call& call, Receiving& receiving) {
-        const std::size_t ready = receiving.done - header_bytes - receiving.folded;
-        if (receiving.what.combine == nullptr) {
-            if (ready > 0) std::memcpy(receiving.what.bytes.data(), scratch_.data(), ready);
-            receiving.folded += ready;
-            return;
-        }
-        const std::size_t whole = ready - ready % size_of(call.request.type);
-        receiving.what.combine(receiving.what.bytes.data() + receiving.folded, scratch_.data(), whole);
-        std::memmove(scratch_.data(), scratch_.data() + whole, ready - whole);
-        receiving.folded += whole;
     }
 
     void check(const Call& call, const Receiving& receiving) {
         const int peer = receiving.what.peer;
         const std::optional<Header> header = decode(receiving.header);
-        if (header && header->kind == FrameKind::failure) give_up(failure_behind(*header, receiving));
+        if (header && header->kind == FrameKind::failure) fail_with(call, *header, receiving);
         if (!header || header->kind != FrameKind::data) {
             give_up({ErrorKind::transport, peer,
                      "rank " + std::to_string(peer) + " sent bytes that are no lockstep frame"});
@@ -232,12 +211,22 @@ private:
     }
 
     /// A peer that fails says why where the next message would be; some of it has come with the header.
-    Failure failure_behind(Header header, const Receiving& receiving) {
+    [[noreturn]] void fail_with(const Call& call, Header header, const Receiving& receiving) {
         const int peer = receiving.what.peer;
         const auto begun = std::span(scratch_).first((std::min)(receiving.done - header_bytes, header.bytes));
         header.bytes -= begun.size();
         auto message = read_rest<System>(peers_[peer], header, Deadline::after(Seconds{1}));
-        if (message) message->payload.insert(message->payload.begin(), begun.begin(), begun.end());
+        if (!message) lost(call, peer, 0);
+        message->payload.insert(message->payload.begin(), begun.begin(), begun.end());
+        give_up(failure_in(message, peer));
+    }
+
+    /// Why `peer` has ended the connection, if it has said so and nothing of it has been read.
+    std::optional<Failure> last_words_of(int peer) {
+        const bool half = receiving_ != nullptr && receiving_->what.peer == peer && receiving_->done > 0;
+        if (half || peers_[peer] < 0) return std::nullopt;
+        const auto message = read_message<System>(peers_[peer], Deadline::after(Seconds{0}));
+        if (!message || message->kind() != FrameKind::failure) return std::nullopt;
         return failure_in(message, peer);
     }
 
@@ -248,42 +237,44 @@ private:
         else if (outgoing >= 0) waits_.push_back({peers_[outgoing], POLLOUT, 0});
         for (const int peer : {incoming, outgoing}) {
             if (peer < 0 || peers_[peer] >= 0) continue;
-            sleep(call, peer, Deadline::after(probe_interval));
-            if (peers_[peer] < 0 && !peers_.listens(peer)) lost(call, peer, 0);
+            if (!probe_at_) probe_at_ = Deadline::after(probe_interval);
+            sleep(call, peer, *probe_at_);
+            if (!probe_at_->passed() || peers_[peer] >= 0) return;
+            probe_at_ = Deadline::after(probe_interval);
+            if (!peers_.listens(peer)) lost(call, peer, 0);
             return;
         }
         sleep(call, incoming >= 0 ? incoming : outgoing, call.deadline);
     }
 
     /// Until one of `waits_`, for which `peer` is to blame, is ready, or something else has come and been dealt with, or
-    /// `moment` has come.
+    /// `moment` has come, or a second has passed.
     void sleep(const Call& call, int peer, const Deadline& moment) {
         const std::size_t own = waits_.size();
         control_.watch(waits_);
         const std::size_t news = waits_.size();
         peers_.watch(waits_);
         if (!slow_at_) slow_at_ = Deadline::soon_after(options.slow_after);
-        const bool to_be_reported = reported_ != call.sequence + 1;
         const auto begun = Deadline::Clock::now();
-        const bool ready = poll_until(waits_, to_be_reported ? earlier(moment, *slow_at_) : moment);
+        const bool ready = poll_until(waits_, earlier(earlier(moment, call.deadline), Deadline::after(tick)));
         recorder_.waited(peer, Deadline::Clock::now() - begun);
-        if (!ready) {
-            if (call.deadline.passed()) late(call, peer);
-            if (!to_be_reported || !slow_at_->passed()) return;
-            reported_ = call.sequence + 1;
-            options.report(waited_text(options.rank, options.slow_after, waiting(call, peer)));
-            return;
-        }
         const auto any = [&](std::size_t from, std::size_t to) {
-            return std::any_of(waits_.begin() + static_cast<std::ptrdiff_t>(from),
-                               waits_.begin() + static_cast<std::ptrdiff_t>(to),
-                               [](const pollfd& each) { return each.revents != 0; });
+            return ready && std::any_of(waits_.begin() + static_cast<std::ptrdiff_t>(from),
+                                        waits_.begin() + static_cast<std::ptrdiff_t>(to),
+                                        [](const pollfd& each) { return each.revents != 0; });
         };
         if (any(own, news)) {
             if (const auto failure = control_.news()) give_up(*failure);
             if (const auto verdict = control_.respond(waiting(call, peer), options.timeout)) give_up(*verdict);
         }
-        if (any(news, waits_.size())) peers_.admit();
+        const bool knocks = any(news, waits_.size());
+        if (any(0, own)) return;
+        if (knocks || !ready) peers_.admit();  // The impatient are shown out now and then.
+        if (intruded_.load()) give_up(intrusion());
+        if (call.deadline.passed()) late(call, peer);
+        if (reported_ == call.sequence + 1 || !slow_at_->passed()) return;
+        reported_ = call.sequence + 1;
+        options.report(waited_text(options.rank, options.slow_after, waiting(call, peer)));
     }
 
     static Waiting waiting(const Call& call, int peer) { return {peer, call.sequence, call.request}; }
@@ -293,6 +284,7 @@ private:
     }
 
     [[noreturn]] void lost(const Call& call, int peer, int error) {
+        if (const auto words = last_words_of(peer)) give_up(*words);
         if (const auto known = control_.reason(Deadline::after(Seconds{1}))) give_up(*known);
         give_up({ErrorKind::peer_lost, peer,
                  "rank " + std::to_string(peer) + " is lost (" + (error == 0 ? "it has left" : std::strerror(error)) +
@@ -304,18 +296,22 @@ private:
         raise(*failure_);
     }
 
-    void latch(Failure failure) {
+    void latch(Failure failure) noexcept {
         if (failure_) return;
         failure_ = std::move(failure);
         control_.announce(*failure_);
         const bool half =
             sending_ != nullptr && sending_->done > 0 && sending_->done < header_bytes + sending_->what.bytes.size();
-        peers_.cut(encode(*failure_), half ? sending_->what.peer : -1);
+        peers_.cut(*failure_, half ? sending_->what.peer : -1);
         sending_ = nullptr;
+        receiving_ = nullptr;
         if (options.record.empty()) return;
-        if (!recorder_.write(options.record, options.rank, failure_->message)) {
+        if (recorder_.write(options.record, options.rank, failure_->message)) return;
+        try {
             options.report("rank " + std::to_string(options.rank) + " cannot write its last collectives to " +
                            options.record + "." + std::to_string(options.rank));
+        } catch (...) {
+            return;  // It was only for the record.
         }
     }
 
@@ -326,7 +322,11 @@ private:
     std::optional<Deadline> slow_at_;  ///< when the wait of this exchange is worth a word
     std::uint64_t reported_ = 0;       ///< one more than the number of the call that has been reported as slow
     Recorder recorder_;
+    std::optional<Deadline> probe_at_;  ///< when to look whether a rank that has yet to call is still there
     const Sending* sending_ = nullptr;
+    const Receiving* receiving_ = nullptr;
+    std::mutex mutex_;
+    std::optional<Failure> pending_;  ///< of another thread, until this one looks
     std::atomic<bool> in_use_{false};
     std::atomic<bool> intruded_{false};
     std::vector<std::byte> scratch_;

@@ -3,6 +3,7 @@
 /// Where connections wait until they have said who they are: a silent or strange one keeps nobody else waiting.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <lockstep/transport/sockets/address.hpp>
@@ -27,13 +29,24 @@ public:
     /// Guests must introduce themselves as of this job, and prove that they know `secret` if there is one, within
     /// `patience`.
     Lobby(Descriptor listener, Seconds patience, std::uint64_t job, std::string secret = {})
-        : listener_(std::move(listener)), patience_(patience), job_(job), secret_(std::move(secret)) {
+        : listener_(std::move(listener)),
+          patience_(patience),
+          job_(job),
+          secret_(std::move(secret)),
+          most_guests_(share_of_descriptors(most_in_a_burst)) {
         // One that somebody else has opened may be of the blocking kind.
         ::fcntl(listener_.get(), F_SETFL, ::fcntl(listener_.get(), F_GETFL) | O_NONBLOCK);
     }
 
     int descriptor() const noexcept { return listener_.get(); }
     Descriptor take_listener() noexcept { return std::move(listener_); }
+    /// No more guests than this at one time, and no more than a quarter of all descriptors that this process may have.
+    void expect_at_most(std::size_t guests) noexcept { most_guests_ = share_of_descriptors(guests); }
+    /// Lets in nobody any more; who waits for it is told so by the end of the connection.
+    void close() noexcept {
+        guests_.clear();
+        listener_.reset();
+    }
 
     /// Adds what to poll for: whoever knocks, and guests that may have more to say.
     void watch(std::vector<pollfd>& waits) const {
@@ -88,19 +101,19 @@ public:
         }
     }
 
-    /// Opens the door to all who knock, without waiting.
+    /// Opens the door to all who knock, without waiting. @throws TransportError if this process cannot accept anybody
     void welcome_all() {
-        for (std::size_t turn = 0; turn < most_guests; ++turn) {
+        for (std::size_t turn = 0; turn < most_guests_; ++turn) {
             Descriptor accepted(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
             if (accepted) {
                 const int one = 1;
                 ::setsockopt(accepted.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
                 guests_.emplace_back(std::move(accepted), Deadline::after(patience_));
-                if (guests_.size() > most_guests) guests_.erase(guests_.begin());
+                if (guests_.size() > most_guests_ && !make_room()) return;
             } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
                 return;
-            } else if ((errno == EMFILE || errno == ENFILE) && make_room()) {
-                continue;
+            } else if ((errno == EMFILE || errno == ENFILE) && !guests_.empty()) {
+                if (!make_room()) return;  // They are to be heard first.
             } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM || errno == EBADF ||
                        errno == EINVAL || errno == ENOTSOCK || errno == EOPNOTSUPP) {
                 throw TransportError(system_text("accept", errno));  // No connection to come will be accepted either.
@@ -109,21 +122,31 @@ public:
         }
     }
 
-    /// Shows out whoever has been silent for longest. False if nobody is here.
+    /// Shows out whoever has been here for longest of those that have been heard, and have more to say. False if all are
+    /// still to be heard: they may be ranks.
     bool make_room() {
-        if (guests_.empty()) return false;
-        guests_.erase(guests_.begin());
+        const auto oldest =
+            std::find_if(guests_.begin(), guests_.end(), [](const Guest& each) { return each.heard(); });
+        if (oldest == guests_.end()) return false;
+        guests_.erase(oldest);
         return true;
     }
 
 private:
     /// More than a large job's ranks in a burst; of strangers there may be any number.
-    static constexpr std::size_t most_guests = 4096;
+    static constexpr std::size_t most_in_a_burst = 4096;
+
+    static std::size_t share_of_descriptors(std::size_t guests) noexcept {
+        rlimit limit{};
+        if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return guests;
+        return (std::max)(std::size_t{8}, (std::min)(guests, static_cast<std::size_t>(limit.rlim_cur) / 4));
+    }
 
     Descriptor listener_;
     Seconds patience_;
     std::uint64_t job_;
     std::string secret_;
+    std::size_t most_guests_;
     std::vector<Guest> guests_;
     std::optional<int> refused_;
 };

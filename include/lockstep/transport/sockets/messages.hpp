@@ -100,6 +100,7 @@ public:
     /// of another job is told nothing.
     template <class System>
     State read(std::uint64_t job, const std::string& secret = {}) {
+        heard_ = true;
         for (;;) {
             const std::size_t wanted = header_ ? header_bytes + static_cast<std::size_t>(header_->bytes) : header_bytes;
             if (bytes_.size() == wanted) {
@@ -124,6 +125,8 @@ public:
 
     /// Has it heard this rank's proof, and has not given one of its own? Then it has another secret.
     bool owes_proof() const noexcept { return due_ == FrameKind::proof; }
+    /// Has anything been read from it, or found missing?
+    bool heard() const noexcept { return heard_; }
     int descriptor() const noexcept { return descriptor_.get(); }
     const Deadline& deadline() const noexcept { return deadline_; }
     const Hello& hello() const noexcept { return *hello_; }
@@ -173,6 +176,7 @@ private:
     std::optional<Header> header_;
     std::optional<Hello> hello_;
     FrameKind due_ = FrameKind::hello;
+    bool heard_ = false;
     std::vector<std::byte> introduction_;  ///< payload of the hello
     Challenge callers_{};
     Challenge own_{};

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,7 +29,9 @@ public:
           addresses_(std::move(met.addresses)),
           session_(met.session),
           lobby_(std::move(met.listener), options.handshake_timeout, session_, options.secret),
-          data_(static_cast<std::size_t>(options.world_size)) {}
+          data_(static_cast<std::size_t>(options.world_size)) {
+        lobby_.expect_at_most(data_.size() + 64);
+    }
     Peers(const Peers&) = delete;
     Peers& operator=(const Peers&) = delete;
     /// The name of a Unix domain socket goes with its listener.
@@ -50,8 +53,7 @@ public:
         try {
             lobby_.welcome_all();
         } catch (const TransportError&) {
-            closed_ = true;  // Out of descriptors, say: those who are in go on.
-            return;
+            ::poll(nullptr, 0, 1);  // Out of descriptors, say: another time, those who are in go on.
         }
         while (auto guest = lobby_.ready()) {
             const Hello& who = guest->hello();
@@ -66,54 +68,63 @@ public:
         }
     }
 
-    /// Calls a lower rank. `wait(descriptor, events)` waits until it is ready; false if it is not in time.
-    /// @return 0, or the reason why there is no connection: ETIMEDOUT if time is up, ECONNRESET if `peer` has left
-    /// @throws ConfigurationError if `peer` does not know the secret
+    /// Calls a lower rank, again if it hangs up before it has answered. `wait(descriptor, events)` waits until it is ready.
+    /// @return 0, or the reason why there is no connection: ETIMEDOUT if time is up, ECONNREFUSED if `peer` has left
+    /// @throws ConfigurationError if `peer` does not know the secret; TransportError if this process lacks what it takes
     template <class Wait>
     int call(int peer, const Deadline& deadline, const Wait& wait) {
         const SocketAddress address = address_of(peer);
-        int error = EAGAIN;
-        Descriptor opened;
-        while (!opened) {
-            opened = start_connecting(address, options_.socket_buffer_bytes, error);
-            if (opened) break;
-            const bool full = error == EAGAIN || ((error == EMFILE || error == ENFILE) && lobby_.make_room());
-            if (!full) return error;
+        for (;; ::poll(nullptr, 0, 10)) {
+            int error = 0;
+            Descriptor opened = start_connecting(address, options_.socket_buffer_bytes, error);
+            if (opened) {
+                wait(opened.get(), POLLOUT);
+                error = finish_connecting(opened.get(), address);
+            }
+            const bool lacks =
+                error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM || error == EADDRNOTAVAIL;
+            if (lacks && !lobby_.make_room() && deadline.passed()) {
+                throw TransportError("rank " + std::to_string(options_.rank) + " cannot call rank " +
+                                         std::to_string(peer) + ": " + std::strerror(error),
+                                     options_.rank);
+            }
+            if (error == 0 && introduced(opened, peer, deadline, wait)) return 0;
+            // A full queue at the other end, or a door that was shut too soon, may be better another time.
+            if (error != 0 && error != EAGAIN && !lacks) return error;
             if (deadline.passed()) return ETIMEDOUT;
-            ::poll(nullptr, 0, 1);  // A full queue at the other end is no event here.
         }
-        if (!wait(opened.get(), POLLOUT)) return ETIMEDOUT;
-        if (const int failed = finish_connecting(opened.get(), address); failed != 0) return failed;
-        const auto readable = [&] { return wait(opened.get(), POLLIN); };
-        const Hello hello{options_.rank, options_.world_size, Role::data, session_, {}};
-        const bool heard =
-            introduce<System>(opened.get(), encode(hello), options_.secret, peer, deadline, readable) && readable();
-        if (!heard) return deadline.passed() ? ETIMEDOUT : ECONNRESET;
-        const auto answer = read_message<System>(opened.get(), deadline);
-        if (!answer || answer->kind() != FrameKind::welcome) return ECONNRESET;
-        keep(peer, std::move(opened));
-        return 0;
     }
 
-    /// Does `peer` still listen? It may have left without ever calling. Asks the system, without waiting for an answer.
-    bool listens(int peer) const {
-        int error = 0;
+    /// Does `peer` still listen? It may have left without ever calling. Asks the system, without waiting: about the
+    /// question that it was asked the last time, and with a new one.
+    bool listens(int peer) {
         const SocketAddress address = address_of(peer);
-        const Descriptor probe = start_connecting(address, 0, error);
-        if (probe && poll_until(probe.get(), POLLOUT, Deadline::after(Seconds{0}))) {
-            error = finish_connecting(probe.get(), address);
+        int error = 0;
+        if (probe_ && probed_ == peer && poll_until(probe_.get(), POLLOUT, Deadline::after(Seconds{0}))) {
+            error = finish_connecting(probe_.get(), address);
         }
+        probe_.reset();
+        if (error == 0) probe_ = start_connecting(address, 0, error);
+        probed_ = peer;
         return error != ECONNREFUSED && error != ENOENT;
     }
 
-    /// Says `frame` where nothing else is half said, and ends all connections.
-    void cut(const std::vector<std::byte>& frame, int half_said) noexcept {
+    /// Says why where nothing else is half said, and ends all connections, made and to come.
+    void cut(const Failure& failure, int half_said) noexcept {
+        std::vector<std::byte> frame;
+        try {
+            frame = encode(failure);
+        } catch (...) {
+            frame.clear();  // No memory for words: the end of the connection must say it.
+        }
         for (std::size_t peer = 0; peer < data_.size(); ++peer) {
             if (!data_[peer]) continue;
             const bool whole = static_cast<int>(peer) != half_said;
             if (whole) send_some<System>(data_[peer].get(), frame, {}, 0);
             ::shutdown(data_[peer].get(), SHUT_RDWR);
         }
+        closed_ = true;
+        lobby_.close();
     }
 
 private:
@@ -125,6 +136,19 @@ private:
         if (!found)
             throw TransportError("rank " + std::to_string(peer) + " cannot be called at \"" + address + "\"", peer);
         return *found;
+    }
+
+    /// False if `peer` hangs up before it has let this rank in.
+    template <class Wait>
+    bool introduced(Descriptor& opened, int peer, const Deadline& deadline, const Wait& wait) {
+        const auto readable = [&] { return wait(opened.get(), POLLIN); };
+        const Hello hello{options_.rank, options_.world_size, Role::data, session_, {}};
+        if (!introduce<System>(opened.get(), encode(hello), options_.secret, peer, deadline, readable)) return false;
+        if (!readable()) return false;
+        const auto answer = read_message<System>(opened.get(), deadline);
+        if (!answer || answer->kind() != FrameKind::welcome) return false;
+        keep(peer, std::move(opened));
+        return true;
     }
 
     void keep(int peer, Descriptor opened) {
@@ -139,6 +163,8 @@ private:
     std::uint64_t session_;
     Lobby<System> lobby_;
     std::vector<Descriptor> data_;
+    Descriptor probe_;
+    int probed_ = -1;
     bool closed_ = false;
 };
 
