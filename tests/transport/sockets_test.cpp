@@ -261,11 +261,13 @@ BOOST_AUTO_TEST_CASE(what_a_rank_did_last_is_written_when_it_fails) {
     std::vector<SocketsOptions> options{meeting.options(0), meeting.options(1)};
     for (SocketsOptions& each : options) each.record = tmpdir.path() + "/record";
     std::vector<std::string> recent(2);
+    std::latch both(2);
     test::on_ranks(2, [&](int rank) {
         Sockets link(options[static_cast<std::size_t>(rank)]);
         std::array<double, 3> values{};
         for (int call = 0; call < 3; ++call) lockstep::all_reduce<lockstep::Ring>(link, std::span<double>(values));
         recent[static_cast<std::size_t>(rank)] = link.recent();
+        both.arrive_and_wait();
         lockstep::fail_together(link, [&] {
             if (rank == 1) throw std::runtime_error("bad row 7");
             lockstep::barrier(link);

@@ -40,8 +40,9 @@ public:
         const auto now = Clock::now();
         if (now - drawn_ < std::chrono::milliseconds(100) && done_ < total_) return;
         drawn_ = now;
-        std::fputs(("\r" + line(loss, std::chrono::duration<double>(now - start_).count()) + "\033[K").c_str(),
-                   stream_);
+        std::string text = line(loss, std::chrono::duration<double>(now - start_).count());
+        text.insert(text.begin(), '\r');
+        std::fputs(text.append("\033[K").c_str(), stream_);
         std::fflush(stream_);
     }
 

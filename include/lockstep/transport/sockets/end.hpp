@@ -96,8 +96,7 @@ private:
         Use(const Use&) = delete;
         Use& operator=(const Use&) = delete;
         ~Use() {
-            end_.sending_ = nullptr;
-            end_.receiving_ = nullptr;
+            end_.forget_messages();
             end_.in_use_.store(false);
         }
 
@@ -141,10 +140,10 @@ private:
     }
 
     void move(const Call& call, const Outgoing& outgoing, const Incoming& incoming) {
-        Sending sending{outgoing};
-        Receiving receiving{incoming, size_of(call.request.type)};
-        sending_ = &sending;
-        receiving_ = &receiving;
+        Sending& sending = sending_;
+        Receiving& receiving = receiving_;
+        sending = Sending{outgoing};
+        receiving = Receiving{incoming, size_of(call.request.type)};
         if (outgoing.peer >= 0) {
             sending.header = encode(Header{FrameKind::data, call.request, call.sequence, outgoing.bytes.size()});
             ++traffic.messages;
@@ -223,7 +222,7 @@ private:
 
     /// Why `peer` has ended the connection, if it has said so and nothing of it has been read.
     std::optional<Failure> last_words_of(int peer) {
-        const bool half = receiving_ != nullptr && receiving_->what.peer == peer && receiving_->done > 0;
+        const bool half = receiving_.what.peer == peer && receiving_.done > 0;
         if (half || peers_[peer] < 0) return std::nullopt;
         const auto message = read_message<System>(peers_[peer], Deadline::after(Seconds{0}));
         if (!message || message->kind() != FrameKind::failure) return std::nullopt;
@@ -296,15 +295,14 @@ private:
         raise(*failure_);
     }
 
+    void forget_messages() noexcept { sending_.what.peer = receiving_.what.peer = -1; }
+
     void latch(Failure failure) noexcept {
         if (failure_) return;
         failure_ = std::move(failure);
         control_.announce(*failure_);
-        const bool half =
-            sending_ != nullptr && sending_->done > 0 && sending_->done < header_bytes + sending_->what.bytes.size();
-        peers_.cut(*failure_, half ? sending_->what.peer : -1);
-        sending_ = nullptr;
-        receiving_ = nullptr;
+        peers_.cut(*failure_, sending_.half() ? sending_.what.peer : -1);
+        forget_messages();
         if (options.record.empty()) return;
         if (recorder_.write(options.record, options.rank, failure_->message)) return;
         try {
@@ -323,8 +321,8 @@ private:
     std::uint64_t reported_ = 0;       ///< one more than the number of the call that has been reported as slow
     Recorder recorder_;
     std::optional<Deadline> probe_at_;  ///< when to look whether a rank that has yet to call is still there
-    const Sending* sending_ = nullptr;
-    const Receiving* receiving_ = nullptr;
+    Sending sending_{};                 ///< what is under way in this exchange
+    Receiving receiving_{};
     std::mutex mutex_;
     std::optional<Failure> pending_;  ///< of another thread, until this one looks
     std::atomic<bool> in_use_{false};

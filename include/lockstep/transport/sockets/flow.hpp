@@ -15,7 +15,7 @@
 namespace lockstep::detail {
 
 struct Sending {
-    Outgoing what;
+    Outgoing what{};
     HeaderBytes header{};
     std::size_t done = 0;  ///< bytes of header and payload that the kernel has taken
 
@@ -31,7 +31,7 @@ struct Sending {
 };
 
 struct Receiving {
-    Incoming what;
+    Incoming what{};
     std::size_t element_bytes = 1;
     HeaderBytes header{};
     std::size_t done = 0;    ///< bytes of header and payload that have arrived
