@@ -5,10 +5,8 @@
 
 #include <cstddef>
 #include <span>
-#include <string>
 
 #include <lockstep/core/config.hpp>
-#include <lockstep/core/manifest.hpp>
 #include <lockstep/kernels/elementwise.hpp>
 #include <lockstep/kernels/matrix_view.hpp>
 #include <lockstep/nn/layer.hpp>
@@ -31,16 +29,9 @@ void map_rows(Map map, MatrixView<First> first, MatrixView<Others>... others) {
 /// `Activation::map_backward(output, output_gradient, input_gradient)` its derivative, in terms of its value; or with the
 /// input in place of the output, if there is a member `derivative_takes_input`.
 template <class Activation>
-struct Pointwise {
+struct Pointwise : NoParameters {
     static constexpr std::size_t input_size = any_size;
-    static constexpr std::size_t parameter_count = 0;
-
     static constexpr std::size_t output_size(std::size_t size) noexcept { return size; }
-    static constexpr std::size_t workspace_size(std::size_t, std::size_t) noexcept { return 0; }
-
-    template <class Scalar>
-    static void initialize(std::span<Scalar>, RandomStreams&) noexcept {}
-    static void describe(const std::string&, Manifest&) noexcept {}
 
     template <class Scalar>
     static void forward(const ForwardPass<Scalar>& pass) noexcept {

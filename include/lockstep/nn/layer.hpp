@@ -53,6 +53,15 @@ private:
     std::uint64_t next_ = first;
 };
 
+/// The base of layers that have no parameters and keep nothing from forward to backward.
+struct NoParameters {
+    static constexpr std::size_t parameter_count = 0;
+    static constexpr std::size_t workspace_size(std::size_t, std::size_t) noexcept { return 0; }
+    template <class Scalar>
+    static void initialize(std::span<Scalar>, RandomStreams&) noexcept {}
+    static void describe(const std::string&, Manifest&) noexcept {}
+};
+
 /// What `forward` works on. A struct, so that a pass can come to say more without a change to any layer.
 template <class Scalar>
 struct ForwardPass {

@@ -7,10 +7,8 @@
 #include <cmath>
 #include <cstddef>
 #include <span>
-#include <string>
 
 #include <lockstep/core/config.hpp>
-#include <lockstep/core/manifest.hpp>
 #include <lockstep/nn/image.hpp>
 #include <lockstep/nn/layer.hpp>
 
@@ -22,7 +20,7 @@ namespace detail {
 /// into)` adds the gradient's shares to the pixels of the window at `into`. A window is its first pixel; rows are
 /// `In::width` apart.
 template <class Pool, class In, std::size_t Kernel, std::size_t Stride>
-struct Pooling {
+struct Pooling : NoParameters {
     static_assert(Kernel > 0 && Stride > 0 && In::height >= Kernel && In::width >= Kernel,
                   "the window of a pooling fits into its image");
 
@@ -30,13 +28,7 @@ struct Pooling {
         Image<In::channels, windows(In::height, Kernel, Stride, 0), windows(In::width, Kernel, Stride, 0)>;
 
     static constexpr std::size_t input_size = In::size;
-    static constexpr std::size_t parameter_count = 0;
     static constexpr std::size_t output_size(std::size_t) noexcept { return output_image::size; }
-    static constexpr std::size_t workspace_size(std::size_t, std::size_t) noexcept { return 0; }
-
-    template <class Scalar>
-    static void initialize(std::span<Scalar>, RandomStreams&) noexcept {}
-    static void describe(const std::string&, Manifest&) noexcept {}
 
     template <class Scalar>
     static void forward(const ForwardPass<Scalar>& pass) noexcept {

@@ -5,9 +5,7 @@
 
 #include <cstddef>
 #include <span>
-#include <string>
 
-#include <lockstep/core/manifest.hpp>
 #include <lockstep/kernels/rows.hpp>
 #include <lockstep/nn/layer.hpp>
 
@@ -15,15 +13,9 @@ namespace lockstep {
 
 /// exp(x) / sum of exp(x) over the row, row size unchanged; finite for all finite rows. CrossEntropy has one of its own:
 /// this is for what comes before another loss.
-struct Softmax {
+struct Softmax : NoParameters {
     static constexpr std::size_t input_size = any_size;
-    static constexpr std::size_t parameter_count = 0;
     static constexpr std::size_t output_size(std::size_t size) noexcept { return size; }
-    static constexpr std::size_t workspace_size(std::size_t, std::size_t) noexcept { return 0; }
-
-    template <class Scalar>
-    static void initialize(std::span<Scalar>, RandomStreams&) noexcept {}
-    static void describe(const std::string&, Manifest&) noexcept {}
 
     template <class Scalar>
     static void forward(const ForwardPass<Scalar>& pass) noexcept {
