@@ -77,7 +77,7 @@ SocketsOptions with_deadlines(SocketsOptions options) {
 
 BOOST_AUTO_TEST_CASE(survivors_end_in_time_and_name_the_lost) {
     Random random(2026);
-    for (int round = 0; round < rounds(12); ++round) {
+    for (int round = 0; round < rounds(8); ++round) {
         const int world = 2 + static_cast<int>(random() % 7);
         const int victim = static_cast<int>(random() % static_cast<std::uint64_t>(world));
         const int topology = static_cast<int>(random() % 4);
