@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <cstddef>
+#include <latch>
 #include <span>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include <boost/test/unit_test.hpp>
@@ -13,6 +15,7 @@
 #include <lockstep/topology/naive.hpp>
 
 #include "support/conformance/reducer.hpp"
+#include "support/messages.hpp"
 #include "support/shared_memory.hpp"
 
 namespace {
@@ -129,6 +132,30 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_rank_that_does_not_come_is_a_timeout, Runner, Sh
                        outcomes[rank].message);
         }
     }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(a_second_thread_in_one_ranks_call_is_told, Runner, SharedAddressSpaces) {
+    std::latch told(1);
+    test::Outcome second;
+    const auto outcomes = Runner::run(2, [&](auto& link) {
+        std::vector<float> values(1000);
+        if (link.rank() == 1) {
+            told.wait();
+            return expect_sums(link, std::span(values));
+        }
+        std::thread intruder([&] {
+            // The first is in its call, and stays there until rank 1 comes.
+            while (!link.board(0).in_use.load()) std::this_thread::yield();
+            std::vector<float> others(1000);
+            second = test::outcome_of([&] { all_reduce<Fused>(link, std::span(others)); });
+            told.count_down();
+        });
+        const auto first = test::outcome_of([&] { expect_sums(link, std::span(values)); });
+        intruder.join();
+        test::expect(!first.threw, first.message);
+    });
+    test::check_all_well(outcomes);
+    test::check_error(second, ErrorKind::transport, {"two threads use the transport of rank 0 at once"});
 }
 
 }  // namespace

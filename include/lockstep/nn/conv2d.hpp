@@ -37,10 +37,9 @@ struct Conv2d {
     static_assert(In::height + 2 * Padding >= Kernel && In::width + 2 * Padding >= Kernel,
                   "the kernel of a Conv2d fits into its padded image");
 
-    using output_image = Image<OutChannels, detail::windows(In::height, Kernel, Stride, Padding),
-                               detail::windows(In::width, Kernel, Stride, Padding)>;
-
     static constexpr kernels::PatchShape patches{In::channels, In::height, In::width, Kernel, Stride, Padding};
+    using output_image = Image<OutChannels, patches.patch_rows(), patches.patch_cols()>;
+
     static constexpr std::size_t input_size = In::size;
     static constexpr std::size_t weight_count = OutChannels * patches.patch_size();
     static constexpr std::size_t parameter_count = weight_count + OutChannels;

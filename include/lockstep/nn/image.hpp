@@ -21,13 +21,4 @@ struct Image {
     static constexpr std::size_t size = Channels * Height * Width;
 };
 
-namespace detail {
-
-/// How often a window of `kernel` fits into `size` with `padding` on both sides, in steps of `stride`.
-constexpr std::size_t windows(std::size_t size, std::size_t kernel, std::size_t stride, std::size_t padding) noexcept {
-    return (size + 2 * padding - kernel) / stride + 1;
-}
-
-}  // namespace detail
-
 }  // namespace lockstep

@@ -9,6 +9,7 @@
 #include <span>
 
 #include <lockstep/core/config.hpp>
+#include <lockstep/kernels/patches.hpp>
 #include <lockstep/nn/image.hpp>
 #include <lockstep/nn/layer.hpp>
 
@@ -25,7 +26,7 @@ struct Pooling : NoParameters {
                   "the window of a pooling fits into its image");
 
     using output_image =
-        Image<In::channels, windows(In::height, Kernel, Stride, 0), windows(In::width, Kernel, Stride, 0)>;
+        Image<In::channels, kernels::windows(In::height, Kernel, Stride), kernels::windows(In::width, Kernel, Stride)>;
 
     static constexpr std::size_t input_size = In::size;
     static constexpr std::size_t output_size(std::size_t) noexcept { return output_image::size; }

@@ -10,7 +10,6 @@
 
 #include <lockstep/core/manifest.hpp>
 #include <lockstep/kernels/elementwise.hpp>
-#include <lockstep/kernels/matrix_view.hpp>
 #include <lockstep/nn/layer.hpp>
 #include <lockstep/nn/sequential.hpp>
 #include <lockstep/nn/workspace.hpp>
@@ -40,37 +39,32 @@ struct Residual {
 
     template <class Scalar>
     static void forward(const ForwardPass<Scalar>& pass) {
-        const MatrixView<Scalar> made = branch_output(pass.input.rows, pass.input.cols, pass.workspace);
-        ForwardPass<Scalar> inner = pass;
-        inner.output = made;
-        inner.workspace = pass.workspace.subspan(detail::whole_lines(made.numel()));
+        const ForwardPass<Scalar> inner = of_branch(pass);
         Branch::forward(inner);
-        for (std::size_t row = 0; row < made.rows; ++row) {
+        for (std::size_t row = 0; row < pass.input.rows; ++row) {
             const std::span<Scalar> output = pass.output.row(row);
             const std::span<const Scalar> input = pass.input.row(row);
             std::copy(input.begin(), input.end(), output.begin());
-            kernels::add(made.row(row), output);
+            kernels::add(inner.output.row(row), output);
         }
     }
 
     template <class Scalar>
     static void backward(const BackwardPass<Scalar>& pass) {
-        const MatrixView<Scalar> made = branch_output(pass.input.rows, pass.input.cols, pass.workspace);
-        BackwardPass<Scalar> inner = pass;
-        inner.output = made;
-        inner.workspace = pass.workspace.subspan(detail::whole_lines(made.numel()));
-        Branch::backward(inner);
+        Branch::backward(of_branch(pass));
         if (!pass.wants_input_gradient()) return;
-        for (std::size_t row = 0; row < made.rows; ++row) {
+        for (std::size_t row = 0; row < pass.input.rows; ++row) {
             kernels::add(pass.output_gradient.row(row), pass.input_gradient.row(row));
         }
     }
 
 private:
-    /// f(x), kept because derivatives may be taken from it.
-    template <class Scalar>
-    static MatrixView<Scalar> branch_output(std::size_t rows, std::size_t size, std::span<Scalar> workspace) noexcept {
-        return {workspace.data(), rows, size};
+    /// The pass of f: its output, kept because derivatives may be taken from it, comes first in the workspace.
+    template <class Pass>
+    static Pass of_branch(Pass pass) noexcept {
+        pass.output = {pass.workspace.data(), pass.input.rows, pass.input.cols};
+        pass.workspace = pass.workspace.subspan(detail::whole_lines(pass.input.numel()));
+        return pass;
     }
 };
 

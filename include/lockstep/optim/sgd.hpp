@@ -3,10 +3,8 @@
 /// Optimizer Sgd: stochastic gradient descent with momentum, Nesterov momentum and weight decay.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <span>
-#include <string>
 
 #include <lockstep/core/error.hpp>
 #include <lockstep/kernels/elementwise.hpp>

@@ -128,23 +128,16 @@ inline bool is_loopback(const SocketAddress& address) noexcept {
     return true;
 }
 
-inline SocketAddress local_address(int descriptor) {
+/// What `ask`, getsockname or getpeername, says of this end or the other.
+template <class Ask>
+SocketAddress asked_address(const char* name, const Ask& ask, int descriptor) {
     SocketAddress address;
     address.size = sizeof address.storage;
-    if (::getsockname(descriptor, address.get(), &address.size) != 0) {
-        throw TransportError(system_text("getsockname", errno));
-    }
+    if (ask(descriptor, address.get(), &address.size) != 0) throw TransportError(system_text(name, errno));
     return address;
 }
-
-inline SocketAddress remote_address(int descriptor) {
-    SocketAddress address;
-    address.size = sizeof address.storage;
-    if (::getpeername(descriptor, address.get(), &address.size) != 0) {
-        throw TransportError(system_text("getpeername", errno));
-    }
-    return address;
-}
+inline SocketAddress local_address(int descriptor) { return asked_address("getsockname", ::getsockname, descriptor); }
+inline SocketAddress remote_address(int descriptor) { return asked_address("getpeername", ::getpeername, descriptor); }
 
 /// 0 leaves the kernel's sizes alone.
 inline void set_buffers(int descriptor, int bytes) noexcept {

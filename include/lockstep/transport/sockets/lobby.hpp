@@ -85,9 +85,7 @@ public:
             watch(waits);
             // The wait ends early when a guest's patience does; it is then shown out.
             Deadline earliest = deadline;
-            for (const Guest& guest : guests_) {
-                if (guest.deadline().time() < earliest.time()) earliest = guest.deadline();
-            }
+            for (const Guest& guest : guests_) earliest = earlier(earliest, guest.deadline());
             if (!poll_until(waits, earliest)) {
                 if (deadline.passed()) return std::nullopt;
                 continue;
