@@ -61,12 +61,16 @@ double layer_error(std::size_t rows, std::size_t input_size, double shift = 0) {
     const std::vector<double> weights = uniform(rows * output_size, 3);
     std::vector<double> output(rows * output_size);
     std::vector<double> workspace(Layer::workspace_size(rows, input_size));
+    std::vector<double> buffers(lockstep::detail::buffer_count_of<Layer>);
+    const lockstep::PassContext context{.training = true, .seed = 5};
 
     const auto function = [&] {
         Layer::forward(ForwardPass<double>{.parameters = parameters,
                                            .input = {input.data(), rows, input_size},
                                            .output = {output.data(), rows, output_size},
-                                           .workspace = workspace});
+                                           .workspace = workspace,
+                                           .buffers = buffers,
+                                           .context = context});
         double sum = 0;
         for (std::size_t i = 0; i < output.size(); ++i) sum += weights[i] * output[i];
         return sum;
@@ -80,7 +84,8 @@ double layer_error(std::size_t rows, std::size_t input_size, double shift = 0) {
                               .output_gradient = {weights.data(), rows, output_size},
                               .input_gradient = {input_gradient.data(), rows, input_size},
                               .parameter_gradients = parameter_gradients,
-                              .workspace = workspace};
+                              .workspace = workspace,
+                              .context = context};
     Layer::backward(pass);
 
     // Once more without the input gradient: the parameter gradients must not depend on it.

@@ -15,12 +15,14 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include <lockstep/core/call.hpp>
 #include <lockstep/core/error.hpp>
 #include <lockstep/core/loss_sum.hpp>
 #include <lockstep/core/manifest.hpp>
+#include <lockstep/core/pass_context.hpp>
 #include <lockstep/core/shard.hpp>
 #include <lockstep/core/step.hpp>
 
@@ -150,6 +152,24 @@ concept HasManifest = requires(const Net net) {
 template <class Net, class Rows>
 concept RunsBackward = requires(Net net, Rows rows) {
     { net.backward(rows) } -> std::convertible_to<LossSum>;
+};
+
+/// `backward(rows, context)`: the same for a model that wants to know more of the step (core/pass_context.hpp): it may sum
+/// over ranks in its passes, and say early which gradients are final, so that they are reduced while it goes on.
+template <class Net, class Rows>
+concept RunsBackwardInContext = requires(Net net, Rows rows, const PassContext& context) {
+    { net.backward(rows, context) } -> std::same_as<LossSum>;
+};
+/// `buffers()`: what training changes beside the parameters, a flat span like theirs; rank 0's are copied at the start.
+template <class Net>
+concept HasModelBuffers = HasScalarType<Net> && requires(Net net) {
+    { net.buffers() } -> std::convertible_to<std::span<typename Net::scalar_type>>;
+};
+/// `seed()` of what is random in a pass, and `set_seed(seed)`: all ranks take rank 0's.
+template <class Net>
+concept HasSeed = requires(Net net, std::uint64_t seed) {
+    { net.seed() } -> std::same_as<std::uint64_t>;
+    net.set_seed(seed);
 };
 
 /// `loss(rows)` returns the sum and the weight without a gradient; only `evaluate` asks for it.

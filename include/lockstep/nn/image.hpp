@@ -21,4 +21,8 @@ struct Image {
     static constexpr std::size_t size = Channels * Height * Width;
 };
 
+/// Rows without any structure: `Size` channels of one number each.
+template <std::size_t Size>
+using Features = Image<Size, 1, 1>;
+
 }  // namespace lockstep

@@ -18,7 +18,17 @@
 /// | `backward(BackwardPass)`           | *adds* parameter gradients; writes the input gradient if wanted   |
 ///
 /// All are static; `initialize`, `forward` and `backward` are templates over the scalar type.
-/// Models: Linear, Conv2d, MaxPool2d, AvgPool2d, LayerNorm, Relu, LeakyRelu, Gelu, Tanh, Sigmoid, Softmax, Sequential,
+///
+/// Some layers have more; who leaves it out has none of it:
+///
+/// | member                              | meaning                                                           |
+/// |-------------------------------------|-------------------------------------------------------------------|
+/// | `buffer_count`                      | scalars that training changes beside the parameters, as running means |
+/// | `initialize_buffers(buffers)`       | writes their first values                                         |
+/// | `describe_buffers(prefix, manifest)`| appends their names and shapes                                    |
+/// | `traits`                            | the PassTraits: what it asks of the ranks that train together    |
+///
+/// Models: Linear, Conv2d, MaxPool2d, AvgPool2d, LayerNorm, BatchNorm, Dropout, Relu, LeakyRelu, Gelu, Tanh, Sigmoid, Softmax, Sequential,
 /// Residual.
 #pragma once
 
@@ -30,6 +40,7 @@
 
 #include <lockstep/core/config.hpp>
 #include <lockstep/core/manifest.hpp>
+#include <lockstep/core/pass_context.hpp>
 #include <lockstep/core/random.hpp>
 #include <lockstep/kernels/matrix_view.hpp>
 
@@ -69,6 +80,8 @@ struct ForwardPass {
     MatrixView<const Scalar> input{};      ///< (rows, input_size)
     MatrixView<Scalar> output{};           ///< (rows, output_size), to be written
     std::span<Scalar> workspace{};         ///< (workspace_size), to be written
+    std::span<Scalar> buffers{};           ///< (buffer_count), to be changed in training only
+    PassContext context{};
 };
 
 /// What `backward` works on, after a `forward` with the same parameters, input and workspace.
@@ -81,10 +94,33 @@ struct BackwardPass {
     MatrixView<Scalar> input_gradient{};         ///< (rows, input_size), to be written if wanted
     std::span<Scalar> parameter_gradients{};     ///< (parameter_count), to be added to
     std::span<Scalar> workspace{};               ///< (workspace_size), as `forward` left it; may change
+    PassContext context{};
 
     /// The gradient of a network's first input is of use to nobody, and costs a matrix product.
     constexpr bool wants_input_gradient() const noexcept { return input_gradient.data != nullptr; }
 };
+
+template <class Candidate>
+concept HasBuffers = requires {
+    { Candidate::buffer_count } -> std::convertible_to<std::size_t>;
+};
+namespace detail {
+
+template <class Candidate>
+inline constexpr std::size_t buffer_count_of = 0;
+template <HasBuffers Candidate>
+inline constexpr std::size_t buffer_count_of<Candidate> = Candidate::buffer_count;
+
+template <class Candidate, class Scalar>
+void initialize_buffers_of(std::span<Scalar> buffers) {
+    if constexpr (HasBuffers<Candidate>) Candidate::initialize_buffers(buffers);
+}
+template <class Candidate>
+void describe_buffers_of(const std::string& prefix, Manifest& manifest) {
+    if constexpr (HasBuffers<Candidate>) Candidate::describe_buffers(prefix, manifest);
+}
+
+}  // namespace detail
 
 template <class Candidate>
 concept KnowsInputSize = requires {

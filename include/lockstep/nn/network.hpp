@@ -47,6 +47,8 @@ public:
     static constexpr std::size_t input_size = Architecture::input_size;
     static constexpr std::size_t output_size = Architecture::output_size(input_size);
     static constexpr std::size_t parameter_count = Architecture::parameter_count;
+    static constexpr std::size_t buffer_count = detail::buffer_count_of<Architecture>;
+    static constexpr PassTraits traits = detail::traits_of<Architecture>;
 
     /// Parameters drawn from `seed`, the same wherever it is called; gradients zero.
     explicit Network(std::uint64_t seed) requires std::constructible_from<buffer_type, std::size_t>
@@ -60,19 +62,28 @@ public:
         : parameters_(std::move(parameters)), gradients_(std::move(gradients)) {
         check_arena("parameters", parameters_.size());
         check_arena("gradients", gradients_.size());
+        detail::initialize_buffers_of<Architecture>(buffers());
     }
 
     /// Draws all parameters anew: layer number i among those that draw from stream
-    /// `RandomStreams::first` + i of `seed`.
+    /// `RandomStreams::first` + i of `seed`. What is random in a pass (Dropout) is drawn from `seed` too.
     void initialize(std::uint64_t seed) {
+        seed_ = seed;
         RandomStreams streams(seed);
         Architecture::initialize(parameters(), streams);
+        detail::initialize_buffers_of<Architecture>(buffers());
     }
+    std::uint64_t seed() const noexcept { return seed_; }
+    /// The seed of what is random in a pass; parameters stay.
+    void set_seed(std::uint64_t seed) noexcept { seed_ = seed; }
 
     std::span<Scalar> parameters() noexcept { return {parameters_.data(), parameters_.size()}; }
     std::span<const Scalar> parameters() const noexcept { return {parameters_.data(), parameters_.size()}; }
     std::span<Scalar> gradients() noexcept { return {gradients_.data(), gradients_.size()}; }
     std::span<const Scalar> gradients() const noexcept { return {gradients_.data(), gradients_.size()}; }
+    /// What training changes beside the parameters, as running statistics; empty for most networks.
+    std::span<Scalar> buffers() noexcept { return {buffers_.data(), buffers_.size()}; }
+    std::span<const Scalar> buffers() const noexcept { return {buffers_.data(), buffers_.size()}; }
     void zero_grad() noexcept { std::fill_n(gradients_.data(), gradients_.size(), Scalar{0}); }
 
     /// Names and shapes in arena order; names as in PyTorch.
@@ -81,21 +92,37 @@ public:
         Architecture::describe("", parameters);
         return parameters;
     }
+    /// The same for the buffers.
+    static Manifest buffer_manifest() {
+        Manifest buffers;
+        detail::describe_buffers_of<Architecture>("", buffers);
+        return buffers;
+    }
 
     /// Adds the gradient of the summed loss of `batch` to `gradients()`; nothing for a batch without rows.
+    /// Each call counts as a step of its own for what is random in it.
     /// @throws ShapeError for inputs or targets that do not fit, before anything is changed
-    LossSum backward(const batch_type& batch) {
-        if (!check(batch)) return {};
-        const Pass pass = begin(batch.inputs);
+    LossSum backward(const batch_type& batch) { return backward(batch, {.step = passes_++}); }
+
+    /// The same as part of a step that other ranks take too (DataParallel says which). A batch without rows makes its
+    /// passes if other ranks wait for that (`traits.sums_over_ranks`).
+    LossSum backward(const batch_type& batch, PassContext context) {
+        const bool has_rows = check(batch);
+        if (!has_rows && (!traits.sums_over_ranks || context.global == nullptr)) return {};
+        context.training = true;
+        context.seed = seed_;
+        const Pass pass = begin(batch.inputs, context);
         Architecture::forward(pass.forward);
         const LossSum loss = Criterion::backward(pass.forward.output, batch.targets, pass.output_gradient);
+        context.loss_is(loss);
         Architecture::backward(BackwardPass<Scalar>{.parameters = pass.forward.parameters,
-                                                    .input = batch.inputs,
+                                                    .input = pass.forward.input,
                                                     .output = pass.forward.output,
                                                     .output_gradient = pass.output_gradient,
                                                     .input_gradient = {},
                                                     .parameter_gradients = gradients(),
-                                                    .workspace = pass.forward.workspace});
+                                                    .workspace = pass.forward.workspace,
+                                                    .context = context});
         return loss;
     }
 
@@ -110,7 +137,7 @@ public:
     MatrixView<const Scalar> forward(MatrixView<const Scalar> inputs) {
         if (inputs.rows == 0) return {nullptr, 0, output_size};
         check_inputs(inputs);
-        const Pass pass = begin(inputs);
+        const Pass pass = begin(inputs, {});
         Architecture::forward(pass.forward);
         return pass.forward.output;
     }
@@ -122,15 +149,17 @@ private:
     };
 
     /// Lays out the workspace: output, its gradient, and what the layers keep.
-    Pass begin(MatrixView<const Scalar> inputs) {
+    Pass begin(MatrixView<const Scalar> inputs, const PassContext& context) {
         const std::size_t rows = inputs.rows;
         const std::size_t output = detail::whole_lines(rows * output_size);
         const std::size_t kept = Architecture::workspace_size(rows, input_size);
         const std::span<Scalar> memory = workspace_.reserve(2 * output + kept);
         return {{.parameters = parameters(),
-                 .input = inputs,
+                 .input = rows == 0 ? MatrixView<const Scalar>{nullptr, 0, input_size} : inputs,
                  .output = {memory.data(), rows, output_size},
-                 .workspace = memory.subspan(2 * output, kept)},
+                 .workspace = memory.subspan(2 * output, kept),
+                 .buffers = buffers(),
+                 .context = context},
                 {memory.data() + output, rows, output_size}};
     }
 
@@ -160,6 +189,9 @@ private:
 
     buffer_type parameters_;
     buffer_type gradients_;
+    Aligned::buffer<Scalar> buffers_{buffer_count};
+    std::uint64_t seed_ = 0;
+    std::uint64_t passes_ = 0;
     Workspace<Scalar> workspace_;
 };
 

@@ -26,6 +26,8 @@ struct Residual {
 
     static constexpr std::size_t input_size = Branch::input_size;
     static constexpr std::size_t parameter_count = Branch::parameter_count;
+    static constexpr std::size_t buffer_count = Branch::buffer_count;
+    static constexpr PassTraits traits = Branch::traits;
     static constexpr std::size_t output_size(std::size_t size) noexcept { return size; }
     static constexpr std::size_t workspace_size(std::size_t rows, std::size_t size) noexcept {
         return detail::whole_lines(rows * size) + Branch::workspace_size(rows, size);
@@ -36,6 +38,14 @@ struct Residual {
         Branch::initialize(parameters, streams);
     }
     static void describe(const std::string& prefix, Manifest& manifest) { Branch::describe(prefix, manifest); }
+
+    template <class Scalar>
+    static void initialize_buffers(std::span<Scalar> buffers) {
+        Branch::initialize_buffers(buffers);
+    }
+    static void describe_buffers(const std::string& prefix, Manifest& manifest) {
+        Branch::describe_buffers(prefix, manifest);
+    }
 
     template <class Scalar>
     static void forward(const ForwardPass<Scalar>& pass) {

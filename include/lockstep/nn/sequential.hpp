@@ -79,6 +79,8 @@ struct Sequential {
     static constexpr std::size_t layer_count = sizeof...(Layers);
     static constexpr std::size_t input_size = detail::first_fixed({Layers::input_size...});
     static constexpr std::size_t parameter_count = (std::size_t{0} + ... + Layers::parameter_count);
+    static constexpr std::size_t buffer_count = (std::size_t{0} + ... + detail::buffer_count_of<Layers>);
+    static constexpr PassTraits traits = (PassTraits{} | ... | detail::traits_of<Layers>);
 
     static_assert(detail::layers_fit<Layers...>(std::index_sequence_for<Layers...>()));
 
@@ -110,6 +112,18 @@ struct Sequential {
     }
 
     template <class Scalar>
+    static void initialize_buffers(std::span<Scalar> buffers) {
+        std::size_t first = 0;
+        ((detail::initialize_buffers_of<Layers>(buffers.subspan(first, detail::buffer_count_of<Layers>)),
+          first += detail::buffer_count_of<Layers>),
+         ...);
+    }
+    static void describe_buffers(const std::string& prefix, Manifest& manifest) {
+        std::size_t index = 0;
+        (detail::describe_buffers_of<Layers>(prefix + std::to_string(index++) + ".", manifest), ...);
+    }
+
+    template <class Scalar>
     static void forward(const ForwardPass<Scalar>& pass) {
         const auto stations = cut(pass.workspace, pass.input);
         [&]<std::size_t... Index>(std::index_sequence<Index...>) { (forward_layer<Index>(pass, stations), ...); }
@@ -133,6 +147,7 @@ private:
     template <class Scalar>
     struct Station {
         std::size_t first_parameter = 0;
+        std::size_t first_buffer = 0;
         std::span<Scalar> workspace{};
         MatrixView<Scalar> output{};
         MatrixView<Scalar> output_gradient{};
@@ -145,24 +160,29 @@ private:
         Stations<Scalar> stations{};
         std::size_t index = 0;
         std::size_t first_parameter = 0;
+        std::size_t first_buffer = 0;
         std::size_t size = input.cols;
         const auto take = [&](std::size_t scalars) {
             const std::span<Scalar> taken = workspace.first(scalars);
             workspace = workspace.subspan(detail::whole_lines(scalars));
             return taken;
         };
-        const auto place = [&](std::size_t own, std::size_t parameters, std::size_t output) {
+        const auto place = [&](std::size_t own, std::size_t parameters, std::size_t buffers, std::size_t output) {
             Station<Scalar>& station = stations[index];
             station.first_parameter = first_parameter;
+            station.first_buffer = first_buffer;
             station.workspace = take(own);
             if (++index < layer_count) {
                 station.output = {take(input.rows * output).data(), input.rows, output};
                 station.output_gradient = {take(input.rows * output).data(), input.rows, output};
             }
             first_parameter += parameters;
+            first_buffer += buffers;
             size = output;
         };
-        (place(Layers::workspace_size(input.rows, size), Layers::parameter_count, Layers::output_size(size)), ...);
+        (place(Layers::workspace_size(input.rows, size), Layers::parameter_count, detail::buffer_count_of<Layers>,
+               Layers::output_size(size)),
+         ...);
         return stations;
     }
 
@@ -174,6 +194,10 @@ private:
         if constexpr (Index > 0) pass.input = stations[Index - 1].output;
         if constexpr (Index + 1 < layer_count) pass.output = station.output;
         pass.workspace = station.workspace;
+        pass.context = whole.context.part(Index);
+        // Who calls a layer by hand may know that it has no buffers.
+        constexpr std::size_t buffers = detail::buffer_count_of<layer_at<Index>>;
+        if constexpr (buffers > 0) pass.buffers = whole.buffers.subspan(station.first_buffer, buffers);
         layer_at<Index>::forward(pass);
     }
 
@@ -195,7 +219,10 @@ private:
             pass.output_gradient = station.output_gradient;
         }
         pass.workspace = station.workspace;
+        pass.context = whole.context.part(Index);
         if (count > 0 || pass.wants_input_gradient()) layer_at<Index>::backward(pass);
+        // The layers behind it are done, and theirs come after its in the arena.
+        if (count > 0) pass.context.gradients_are_final_from(pass.parameter_gradients.data());
     }
 };
 
