@@ -90,7 +90,7 @@ void expect_as_alone(int world, const DataParallelOptions& options) {
         Alone<Architecture> alone;
         for (const std::size_t count : {10U, 3U, 2U, 10U}) {
             const Rows rows(count);
-            alone.step(rows, replica.step());
+            alone.step(rows, replica.steps());
             const MeanLoss loss = replica.backward(rows.batch());
             test::expect(loss.rows == static_cast<double>(count), "rows");
             expect_near({&loss.mean, 1}, {&alone.loss, 1}, 1e-12, "loss");
@@ -100,12 +100,12 @@ void expect_as_alone(int world, const DataParallelOptions& options) {
         // Rows that ranks bring themselves: the last rank three more than the others.
         const auto own = [&](int rank) { return rank + 1 == world ? std::size_t{4} : std::size_t{1}; };
         const Rows rows(static_cast<std::size_t>(world) + 3);
-        alone.step(rows, replica.step());
+        alone.step(rows, replica.steps());
         replica.backward_shard(rows.batch().slice({static_cast<std::size_t>(link.rank()), own(link.rank())}));
         expect_near(replica.model().gradients(), alone.net.gradients(), 1e-12, "gradients of own rows");
         // One rank alone has some.
         const Rows few(3);
-        alone.step(few, replica.step());
+        alone.step(few, replica.steps());
         if (link.rank() == 0) replica.backward_shard(few.batch());
         else replica.backward_shard();
         expect_near(replica.model().gradients(), alone.net.gradients(), 1e-12, "gradients of rank 0's rows");

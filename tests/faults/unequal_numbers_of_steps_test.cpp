@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Trial B03: an unequal number of steps a rank.
-#include <lockstep/data/loader.hpp>
+#include <lockstep/data_parallel/uneven.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -11,6 +11,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <lockstep/data/dataset.hpp>
+#include <lockstep/data/loader.hpp>
 #include <lockstep/data/sequential_sampler.hpp>
 #include <lockstep/tensor/tensor.hpp>
 
@@ -78,6 +79,27 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(blocks_of_3_3_3_and_1_rows_take_three_steps, Runne
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(shards_of_3_3_2_and_2_rows_take_three_steps, Runner, test::EveryTransport) {
     check_epoch<Runner>([](auto& loader, int rank) { return loader.shard_epoch(0, rank, 4); });
+}
+
+// Nobody knows how many the others have: ranks go on until no rank has any left.
+BOOST_AUTO_TEST_CASE_TEMPLATE(ranks_go_on_until_all_are_done, Runner, test::EveryTransport) {
+    const Data data = ten_rows();
+    const Shard blocks[] = {{0, 1}, {1, 5}, {6, 0}, {6, 4}};
+    test::PerRank<int> steps(4);
+    test::check_all_well(Runner::run(4, [&](auto& link) {
+        DataParallel<Echo, Ring, std::remove_reference_t<decltype(link)>> replica{Echo{}, link};
+        Loader loader{data, SequentialSampler{}, 1};
+        const Shard own = blocks[link.rank()];
+        double sum = 0;
+        double rows = 0;
+        until_all_are_done(replica, loader.shard_epoch(0, own, own.size), [&](const MeanLoss& loss) {
+            sum += loss.mean * loss.weight;
+            rows += loss.rows;
+            ++steps[link.rank()];
+        });
+        test::expect(rows == 10 && std::abs(sum - 55) < 1e-4, "every row once");
+    }));
+    BOOST_TEST(steps.all_are(5));
 }
 
 }  // namespace

@@ -172,6 +172,13 @@ concept HasSeed = requires(Net net, std::uint64_t seed) {
     net.set_seed(seed);
 };
 
+/// `used()`: a byte for each parameter of the manifest, which `backward` sets to 1 for those that it gives a gradient. A
+/// parameter that no rank has used in a step stays as it is, and so does its optimizer state.
+template <class Net>
+concept TellsUsedParameters = requires(Net net) {
+    { net.used() } -> std::convertible_to<std::span<std::uint8_t>>;
+};
+
 /// `loss(rows)` returns the sum and the weight without a gradient; only `evaluate` asks for it.
 template <class Net, class Rows>
 concept EvaluatesRows = requires(Net net, Rows rows) {

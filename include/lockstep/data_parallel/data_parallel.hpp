@@ -20,6 +20,7 @@
 #include <lockstep/data_parallel/gradient_reduction.hpp>
 #include <lockstep/data_parallel/options.hpp>
 #include <lockstep/data_parallel/requirements.hpp>
+#include <lockstep/data_parallel/unused.hpp>
 #include <lockstep/topology/ring.hpp>
 #include <lockstep/transport/threads.hpp>
 
@@ -52,7 +53,11 @@ public:
     /// Compares the manifests of all ranks, then copies rank 0's parameters to all.
     /// @throws ShapeError on all ranks, naming rank and first difference, if models differ; nothing is changed then
     DataParallel(Net model, Link link, reducer_type reducer = {}, const DataParallelOptions& options = {})
-        : model_(std::move(model)), link_(std::move(link)), reducer_(std::move(reducer)), reduction_(options) {
+        : model_(std::move(model)),
+          link_(std::move(link)),
+          reducer_(std::move(reducer)),
+          reduction_(options),
+          unused_(model_) {
         fail_together(link_, [&] {
             detail::check_model(model_);
             detail::agree_on_model(model_, link_);
@@ -178,15 +183,23 @@ public:
         });
     }
 
+    /// One step of `optimizer` with the gradients of this replica; what was `unused()` stays as it is.
+    template <class Optimizer>
+    void step(Optimizer& optimizer) {
+        fail_together(link_, [&] { optimizer.step(model_, unused()); });
+    }
+    /// Ranges of the parameters that no rank used in the last step, ascending: empty unless the model has `used()`.
+    std::span<const Shard> unused() const noexcept { return unused_.ranges(); }
+
     Net& model() noexcept { return model_; }
     const Net& model() const noexcept { return model_; }
     Link& transport() noexcept { return link_; }
     int rank() const noexcept { return link_.rank(); }
     int world_size() const noexcept { return link_.world_size(); }
     /// How many steps were averaged: what is random in a step (Dropout) is drawn by this number.
-    std::uint64_t step() const noexcept { return step_; }
+    std::uint64_t steps() const noexcept { return steps_; }
     /// To go on where another run has ended. The same on all ranks.
-    void set_step(std::uint64_t step) noexcept { step_ = step; }
+    void set_steps(std::uint64_t steps) noexcept { steps_ = steps; }
 
 private:
     /// Do the passes of this model talk to other ranks, so that those without rows must make them too?
@@ -204,6 +217,7 @@ private:
         rows_ = static_cast<double>(rows);
         parts_rows_ = 0;
         accumulating_ = false;
+        unused_.begin(model_);
         reduction_.begin(link_, reducer_, model_.gradients(), rows_, when == Reduces::eagerly);
     }
 
@@ -249,7 +263,7 @@ private:
             try {
                 if constexpr (RunsBackwardInContext<Net, Rows>) {
                     return model_.backward(rows,
-                                           PassContext{.step = step_, .first_row = first_row, .global = &reduction_});
+                                           PassContext{.step = steps_, .first_row = first_row, .global = &reduction_});
                 } else {
                     return LossSum(model_.backward(rows));
                 }
@@ -268,7 +282,8 @@ private:
         // Rows without weight may have left something, on each rank something else.
         if (loss.weight == 0) clear();
         else average_buffers(loss.weight);
-        ++step_;
+        unused_.agree(model_, reducer_, link_);
+        ++steps_;
         return loss;
     }
 
@@ -295,12 +310,13 @@ private:
     Link link_;
     reducer_type reducer_;
     detail::GradientReduction<scalar_type, reducer_type, Link> reduction_;
+    detail::Unused<Net> unused_;
     LossSum sum_{};                ///< of this rank, since the last average
     double rows_ = 0;              ///< the same
     std::size_t parts_rows_ = 0;   ///< rows of all ranks in the parts that were accumulated
     std::size_t rows_of_all_ = 0;  ///< in the last part that ranks brought themselves, if anybody wants to know
     bool accumulating_ = false;    ///< has anything been accumulated since?
-    std::uint64_t step_ = 0;
+    std::uint64_t steps_ = 0;
     std::vector<double> counts_;  ///< scratch
 };
 
