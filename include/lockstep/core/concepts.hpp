@@ -165,6 +165,11 @@ template <class Net>
 concept HasModelBuffers = HasScalarType<Net> && requires(Net net) {
     { net.buffers() } -> std::convertible_to<std::span<typename Net::scalar_type>>;
 };
+/// `constants()`: numbers that no training changes, in a span like theirs; rank 0's are copied at the start.
+template <class Net>
+concept HasConstants = HasScalarType<Net> && requires(Net net) {
+    { net.constants() } -> std::convertible_to<std::span<typename Net::scalar_type>>;
+};
 /// `seed()` of what is random in a pass, and `set_seed(seed)`: all ranks take rank 0's.
 template <class Net>
 concept HasSeed = requires(Net net, std::uint64_t seed) {

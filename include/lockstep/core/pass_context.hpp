@@ -23,6 +23,8 @@ public:
     virtual void loss_is(LossSum own) = 0;
     /// Backward will not change gradients at this address or above it any more.
     virtual void gradients_are_final_from(const void* first) = 0;
+    /// Is anything done with them before backward has ended?
+    virtual bool reduces_early() const noexcept = 0;
 
 protected:
     ~GlobalBatch() = default;
@@ -47,6 +49,7 @@ struct PassContext {
     /// The stream of random numbers of this layer in this step.
     constexpr std::uint64_t stream() const noexcept { return mix(place ^ mix(step)); }
 
+    bool reduces_early() const noexcept { return global != nullptr && global->reduces_early(); }
     void sum(std::span<double> values) const {
         if (global != nullptr) global->sum(values);
     }

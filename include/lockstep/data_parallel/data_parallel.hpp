@@ -63,6 +63,7 @@ public:
             detail::agree_on_model(model_, link_);
             broadcast(link_, std::span<scalar_type>(model_.parameters()));
             if constexpr (HasModelBuffers<Net>) broadcast(link_, std::span<scalar_type>(model_.buffers()));
+            if constexpr (HasConstants<Net>) broadcast(link_, std::span<scalar_type>(model_.constants()));
             if constexpr (HasSeed<Net>) {
                 auto seed = static_cast<std::int64_t>(model_.seed());
                 broadcast(link_, std::span(&seed, 1));
@@ -295,6 +296,7 @@ private:
     void average_buffers(double weight) {
         if constexpr (detail::traits_of<Net>.local_buffers) {
             const std::span<scalar_type> buffers = model_.buffers();
+            if (buffers.empty()) return;
             counts_.resize(buffers.size());
             for (std::size_t index = 0; index < buffers.size(); ++index) {
                 counts_[index] = sum_.weight == 0 ? 0 : static_cast<double>(buffers[index]) * sum_.weight;

@@ -54,11 +54,13 @@ public:
     }
 
     void gradients_are_final_from(const void* first) override {
-        if (!eager_ || !posted_loss_) return;
+        if (!reduces_early()) return;
         const auto* const place = static_cast<const Scalar*>(first);
         if (gradients_.empty() || place < gradients_.data()) return;
         post_from(static_cast<std::size_t>(place - gradients_.data()));
     }
+
+    bool reduces_early() const noexcept override { return eager_ && posted_loss_; }
 
     /// All that the pass has not begun itself. @return the sums over all ranks of loss, weight and rows
     std::array<double, 3> finish(LossSum own, double rows) {
