@@ -3,14 +3,12 @@
 /// Optimizers Adam and AdamW: steps scaled by running means of the gradient and of its square.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
-#include <lockstep/kernels/elementwise.hpp>
-#include <lockstep/optim/options.hpp>
-#include <lockstep/storage/aligned.hpp>
+#include <lockstep/optim/optimizer.hpp>
 
 namespace lockstep {
 
@@ -33,79 +31,63 @@ enum class Decay { loss, weights };
 ///     m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
 ///     p -= learning_rate / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
 ///
-/// Complexity: one pass over parameters, gradients and both means. Memory: two scalars a parameter, allocated by
-/// `reserve` or by the first step, which fixes the number of parameters. Deterministic, parameter by parameter.
+/// State: both means, m first.
 template <class Scalar, Decay decay>
-class AdamRule {
-public:
-    using scalar_type = Scalar;
+struct AdamRule {
     static constexpr const char* name = decay == Decay::loss ? "Adam" : "AdamW";
+    using scalar_type = Scalar;
+    using options_type = AdamOptions;
 
-    /// @throws ConfigurationError for options that make no sense
-    explicit AdamRule(const AdamOptions& options = {}) : options_(options) { check(options); }
-
-    const AdamOptions& options() const noexcept { return options_; }
-    /// For schedules. @throws ConfigurationError if it is negative or not finite
-    void set_learning_rate(double learning_rate) {
-        check_not_negative(name, "learning_rate", learning_rate);
-        options_.learning_rate = learning_rate;
+    struct coefficients_type {
+        Scalar rate;  ///< over the correction of the mean
+        Scalar root;  ///< of the correction of the mean of squares
+        Scalar epsilon;
+        Scalar beta1;
+        Scalar beta2;
+        Scalar new1;  ///< 1 - beta1
+        Scalar new2;
+        Scalar decays;
+        Scalar keeps;  ///< what decay leaves of a weight
+    };
+    static coefficients_type coefficients(const AdamOptions& options, std::int64_t step) noexcept {
+        const auto t = static_cast<double>(step);
+        return {static_cast<Scalar>(options.learning_rate / (1 - std::pow(options.beta1, t))),
+                static_cast<Scalar>(std::sqrt(1 - std::pow(options.beta2, t))),
+                static_cast<Scalar>(options.epsilon),
+                static_cast<Scalar>(options.beta1),
+                static_cast<Scalar>(options.beta2),
+                static_cast<Scalar>(1 - options.beta1),
+                static_cast<Scalar>(1 - options.beta2),
+                static_cast<Scalar>(options.weight_decay),
+                static_cast<Scalar>(1 - options.learning_rate * options.weight_decay)};
     }
 
-    /// Moves `parameters` against `gradients`. @throws ShapeError, before anything is changed, if their sizes
-    /// differ from each other or from those of the step before
-    void step(std::span<Scalar> parameters, std::span<const Scalar> gradients) {
-        check_sizes(name, parameters.size(), gradients.size());
-        reserve(parameters.size());
-        ++steps_;
-        const auto t = static_cast<double>(steps_);
-        const double correction1 = 1 - std::pow(options_.beta1, t);
-        const double correction2 = 1 - std::pow(options_.beta2, t);
-        const auto rate = static_cast<Scalar>(options_.learning_rate / correction1);
-        const auto root = static_cast<Scalar>(std::sqrt(correction2));
-        const auto epsilon = static_cast<Scalar>(options_.epsilon);
-        const auto beta1 = static_cast<Scalar>(options_.beta1);
-        const auto beta2 = static_cast<Scalar>(options_.beta2);
-        const auto new1 = static_cast<Scalar>(1 - options_.beta1);
-        const auto new2 = static_cast<Scalar>(1 - options_.beta2);
-        const auto decays = static_cast<Scalar>(options_.weight_decay);
-        const auto keeps = static_cast<Scalar>(1 - options_.learning_rate * options_.weight_decay);
-        Scalar* const means = state_.data();
-        Scalar* const squares = means + parameters.size();
-        kernels::detail::for_lanes<Scalar>(parameters.size(), [=](auto lanes) {
-            auto parameter = lanes.load(parameters.data());
-            auto gradient = lanes.load(gradients.data());
+    struct Kernel {
+        using coefficients_type = AdamRule::coefficients_type;
+        static constexpr std::size_t slots = 2;
+
+        template <class Element, class Value>
+        [[gnu::always_inline]] static void apply(const coefficients_type& by, Value& parameter, Value& gradient,
+                                                 Value* state) noexcept {
             // Without decay a parameter that is not finite must not spoil the gradient.
-            if (decays != 0 && decay == Decay::loss) gradient = gradient + parameter * decays;
-            if (decays != 0 && decay == Decay::weights) parameter = parameter * keeps;
-            const auto mean = lanes.load(means) * beta1 + gradient * new1;
-            const auto square = lanes.load(squares) * beta2 + gradient * gradient * new2;
-            lanes.store(means, mean);
-            lanes.store(squares, square);
-            lanes.store(parameters.data(), parameter - mean * rate / (lanes.square_root(square) / root + epsilon));
-        });
+            if (by.decays != 0 && decay == Decay::loss) gradient = gradient + parameter * by.decays;
+            if (by.decays != 0 && decay == Decay::weights) parameter = parameter * by.keeps;
+            state[0] = state[0] * by.beta1 + gradient * by.new1;
+            state[1] = state[1] * by.beta2 + gradient * gradient * by.new2;
+            Value deviation = state[1];
+            take_square_root<Element>(deviation);
+            parameter = parameter - state[0] * by.rate / (deviation / by.root + by.epsilon);
+        }
+    };
+    template <class Use>
+    static void with_kernel(const AdamOptions&, const Use& use) {
+        use(Kernel{});
     }
+    static std::size_t slots(const AdamOptions&) noexcept { return Kernel::slots; }
 
-    /// The same for anything with `parameters()` and `gradients()`.
-    template <class Trained>
-    void step(Trained& model) requires requires {
-        step(model.parameters(), model.gradients());
+    static std::array<double, 5> values(const AdamOptions& options) noexcept {
+        return {options.learning_rate, options.beta1, options.beta2, options.epsilon, options.weight_decay};
     }
-    { step(model.parameters(), model.gradients()); }
-
-    /// Makes room for the state of `size` parameters, so that no step allocates.
-    /// @throws ShapeError if it already has the state of another number of parameters
-    void reserve(std::size_t size) {
-        size_.fix(name, size, [&] { state_ = Aligned::buffer<Scalar>(2 * size); });
-    }
-
-    /// Both means, m first, each in parameter order; empty before `reserve` or the first step. With `steps()`, all that
-    /// one step hands to the next.
-    std::span<Scalar> state() noexcept { return {state_.data(), state_.size()}; }
-    std::span<const Scalar> state() const noexcept { return {state_.data(), state_.size()}; }
-    std::int64_t steps() const noexcept { return steps_; }
-    void set_steps(std::int64_t steps) noexcept { steps_ = steps; }
-
-private:
     static void check(const AdamOptions& options) {
         check_not_negative(name, "learning_rate", options.learning_rate);
         check_fraction(name, "beta1", options.beta1);
@@ -113,24 +95,19 @@ private:
         check_not_negative(name, "epsilon", options.epsilon);
         check_not_negative(name, "weight_decay", options.weight_decay);
     }
-
-    AdamOptions options_;
-    StateSize size_;
-    std::int64_t steps_ = 0;
-    Aligned::buffer<Scalar> state_;
 };
 
 }  // namespace detail
 
 /// Kingma and Ba, 2015. Weight decay is added to the gradient.
 template <class Scalar = float>
-class Adam : public detail::AdamRule<Scalar, detail::Decay::loss> {
-    using detail::AdamRule<Scalar, detail::Decay::loss>::AdamRule;
+class Adam : public Optimizer<detail::AdamRule<Scalar, detail::Decay::loss>> {
+    using Optimizer<detail::AdamRule<Scalar, detail::Decay::loss>>::Optimizer;
 };
 /// Loshchilov and Hutter, 2019. Weight decay shrinks parameters directly.
 template <class Scalar = float>
-class AdamW : public detail::AdamRule<Scalar, detail::Decay::weights> {
-    using detail::AdamRule<Scalar, detail::Decay::weights>::AdamRule;
+class AdamW : public Optimizer<detail::AdamRule<Scalar, detail::Decay::weights>> {
+    using Optimizer<detail::AdamRule<Scalar, detail::Decay::weights>>::Optimizer;
 };
 
 Adam(const AdamOptions&)->Adam<float>;

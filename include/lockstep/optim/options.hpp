@@ -32,26 +32,4 @@ inline void check_sizes(const char* optimizer, std::size_t parameters, std::size
                      std::to_string(gradients) + " gradients");
 }
 
-/// How many parameters an optimizer has state for, once it has any.
-class StateSize {
-public:
-    /// Calls `make()` the first time, and fixes the size if that has not thrown.
-    /// @throws ShapeError if it was another number before
-    template <class Make>
-    void fix(const char* optimizer, std::size_t size, const Make& make) {
-        if (fixed_ && size != size_) {
-            throw ShapeError(std::string(optimizer) + " has the state of " + std::to_string(size_) +
-                             " parameters and cannot step " + std::to_string(size));
-        }
-        if (fixed_) return;
-        make();
-        size_ = size;
-        fixed_ = true;
-    }
-
-private:
-    std::size_t size_ = 0;
-    bool fixed_ = false;
-};
-
 }  // namespace lockstep::detail
