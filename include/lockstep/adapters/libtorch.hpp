@@ -58,32 +58,29 @@ struct TorchLossSum {
 
 namespace detail {
 
-/// Memory of a storage policy as a flat tensor. Views of it keep it, however long they live.
+/// Flat memory of a storage policy, parts of which are tensors. These keep it, however long they live.
 template <class Scalar, class Storage>
 class TorchMemory {
 public:
-    explicit TorchMemory(std::size_t size) {
-        auto memory = std::make_shared<typename Storage::template buffer<Scalar>>(size);
-        values_ = {memory->data(), size};
-        flat_ = torch::from_blob(
-            memory->data(), {static_cast<std::int64_t>(size)}, [memory](void*) {}, type());
-    }
+    explicit TorchMemory(std::size_t size)
+        : memory_(std::make_shared<typename Storage::template buffer<Scalar>>(size)) {}
 
     static torch::TensorOptions type() { return torch::TensorOptions().dtype(c10::CppTypeToScalarType<Scalar>::value); }
-    std::span<Scalar> values() const noexcept { return values_; }
-    /// The numbers from `first` on, shaped like `model`.
-    torch::Tensor view(std::size_t first, const torch::Tensor& model) const {
-        return flat_.narrow(0, static_cast<std::int64_t>(first), model.numel()).view(model.sizes());
+    std::span<Scalar> values() const noexcept { return {memory_->data(), memory_->size()}; }
+    /// The numbers from `first` on, shaped like `model`. No view of another tensor: torch::optim detaches gradients, which
+    /// is not allowed for views.
+    torch::Tensor part(std::size_t first, const torch::Tensor& model) const {
+        return torch::from_blob(
+            memory_->data() + first, model.sizes(), [memory = memory_](void*) {}, type());
     }
 
 private:
-    std::span<Scalar> values_;
-    torch::Tensor flat_;
+    std::shared_ptr<typename Storage::template buffer<Scalar>> memory_;
 };
 
 using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 
-/// Tensors moved into one flat arena, of which they become views.
+/// Tensors moved into one flat arena, of which they become parts.
 template <class Scalar, class Storage>
 class TorchArena {
     using Memory = TorchMemory<Scalar, Storage>;
@@ -98,7 +95,7 @@ public:
             for (const std::int64_t extent : tensor.sizes()) {
                 parameter.shape.push_back(static_cast<std::size_t>(extent));
             }
-            const torch::Tensor place = memory_.view(first, tensor);
+            const torch::Tensor place = memory_.part(first, tensor);
             place.copy_(tensor);
             tensor.set_data(place);
             firsts_.push_back(first);
@@ -140,7 +137,7 @@ private:
 /// `Criterion` is called as `criterion(outputs, targets)` and returns the *mean* loss over the rows as a tensor of one
 /// number, or a TorchLossSum.
 ///
-/// Parameters and their gradients become views into two flat arenas (`Storage` says where; SharedMemory lets Fused reach
+/// Parameters and their gradients become parts of two flat arenas (`Storage` says where; SharedMemory lets Fused reach
 /// them from other processes). Everything that holds them (the module, an optimizer of torch::optim) goes on holding
 /// them. Parameters shared between modules are one; those without `requires_grad` are only made the same on all ranks; a
 /// parameter that no rank used in a step is `unused()`. Buffers of type `Scalar` (running statistics) are averaged over
@@ -221,12 +218,12 @@ private:
         Arena constants;
         Arena buffers;
         detail::TorchMemory<Scalar, Storage> gradients;
-        std::vector<torch::Tensor> gradient_views{};
+        std::vector<torch::Tensor> gradient_parts{};
         std::vector<std::uint8_t> used;
         std::vector<std::shared_ptr<torch::autograd::Node>> accumulators{};
         PassContext context{};
         std::vector<std::uint8_t> finished;  ///< in the pass under way
-        std::size_t final_from = 0;       ///< of this parameter and all behind it the gradients are final
+        std::size_t final_from = 0;          ///< of this parameter and all behind it the gradients are final
 
         void begin(const PassContext& pass) {
             context = pass;
@@ -270,16 +267,16 @@ private:
         return sorted;
     }
 
-    /// Gradients are views into the arena; an optimizer that drops gradients to clear them has cut some off.
+    /// Gradients are parts of the arena; an optimizer that drops gradients to clear them has cut some off.
     void link_gradients() {
         State& state = *state_;
         for (std::size_t index = 0; index < state.parameters.size(); ++index) {
             torch::Tensor& parameter = state.parameters.tensor(index);
-            if (state.gradient_views.size() <= index) {
-                state.gradient_views.push_back(state.gradients.view(state.parameters.first_of(index), parameter));
+            if (state.gradient_parts.size() <= index) {
+                state.gradient_parts.push_back(state.gradients.part(state.parameters.first_of(index), parameter));
             }
-            if (!parameter.grad().is_same(state.gradient_views[index])) {
-                parameter.mutable_grad() = state.gradient_views[index];
+            if (!parameter.grad().is_same(state.gradient_parts[index])) {
+                parameter.mutable_grad() = state.gradient_parts[index];
             }
         }
     }
