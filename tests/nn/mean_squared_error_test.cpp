@@ -2,6 +2,7 @@
 #include <lockstep/nn/mean_squared_error.hpp>
 
 #include <array>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,25 @@ BOOST_AUTO_TEST_CASE(targets_of_another_shape_are_refused_before_anything_is_wri
     BOOST_CHECK_EXCEPTION(MeanSquaredError::evaluate(output, narrow), ShapeError, says);
     BOOST_CHECK_THROW(MeanSquaredError::evaluate(output, output.slice({.begin = 0, .size = 1})), ShapeError);
     for (const float value : gradient) BOOST_TEST(value == 9);
+}
+
+BOOST_AUTO_TEST_CASE(a_target_that_is_not_finite_is_named_before_anything_is_written) {
+    const std::array<float, 4> outputs{1, 2, 3, 4};
+    std::array<float, 4> gradient{9, 9, 9, 9};
+    const MatrixView<const float> output(outputs.data(), 2, 2);
+    const auto refuses = [&](std::array<float, 4> targets, const std::string& text) {
+        const MatrixView<const float> target(targets.data(), 2, 2);
+        const auto says = [&](const ShapeError& error) {
+            return error.what() == "MeanSquaredError: the target of " + text;
+        };
+        BOOST_CHECK_EXCEPTION(MeanSquaredError::backward(output, target, MatrixView<float>(gradient.data(), 2, 2)),
+                              ShapeError, says);
+        BOOST_CHECK_EXCEPTION(MeanSquaredError::evaluate(output, target), ShapeError, says);
+        for (const float value : gradient) BOOST_TEST(value == 9);
+    };
+    using Limits = std::numeric_limits<float>;
+    refuses({0, 0, 0, Limits::quiet_NaN()}, "row 1, column 1 is nan, not a finite number");
+    refuses({0, -Limits::infinity(), 0, 0}, "row 0, column 1 is -inf, not a finite number");
 }
 
 BOOST_AUTO_TEST_CASE(no_rows_weigh_nothing) {

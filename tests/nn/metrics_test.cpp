@@ -20,6 +20,7 @@ BOOST_AUTO_TEST_CASE(rows_whose_largest_is_at_the_label_are_counted) {
     BOOST_TEST(count({2, 0, 1, 1}) == 2U);  // of equals the first counts
     BOOST_TEST(count({0, 1, 2, -1}) == 0U);
     BOOST_TEST(correct(MatrixView<float>(), {}) == 0U);
+    BOOST_TEST(correct(view, std::array<std::int32_t, 4>{2, 0, 0, 0}, 0) == 1U);  // three rows are ignored
 }
 
 BOOST_AUTO_TEST_CASE(labels_and_rows_must_be_as_many) {
@@ -38,10 +39,15 @@ BOOST_AUTO_TEST_CASE(answers_are_counted_by_label) {
     const std::vector<std::int64_t> expected{1, 1, 3, 11, 11, 12, 20, 21, 23};
     BOOST_TEST(counts == expected);
 
+    const std::vector<std::int32_t> masked{-100, 0, -100, 1};
+    lockstep::add_confusion(lockstep::MatrixView<const float>(logits.data(), 4, 3), masked, view, -100);
+    const std::vector<std::int64_t> more{1, 1, 4, 12, 11, 12, 20, 21, 23};
+    BOOST_TEST(counts == more);
+
     const auto refuses = [&](const std::vector<std::int32_t>& wrong, lockstep::MatrixView<std::int64_t> into) {
         const lockstep::MatrixView<const float> rows(logits.data(), 4, 3);
         BOOST_CHECK_THROW(lockstep::add_confusion(rows, wrong, into), lockstep::ShapeError);
-        BOOST_TEST(counts == expected);
+        BOOST_TEST(counts == more);
     };
     refuses({0, 0, 2}, view);
     refuses({0, 0, 2, 3}, view);

@@ -11,8 +11,9 @@
 /// | `evaluate(outputs, targets)`                   | the LossSum                                           |
 /// | `backward(outputs, targets, output_gradient)`  | the same; writes the gradient (rows, output_size)     |
 ///
-/// All are static. Both functions throw ShapeError for targets that do not fit, before they write.
-/// Models: MeanSquaredError, CrossEntropy.
+/// All are static. Both functions throw ShapeError for targets that do not fit, naming the row of this batch and the value
+/// for one that means nothing, before they write. The weight of a row is 1 unless the loss says otherwise.
+/// Models: CrossEntropy, CrossEntropyWith<...>, BinaryCrossEntropy, MeanSquaredError, Huber<...>, Weighted<...>.
 #pragma once
 
 #include <concepts>
