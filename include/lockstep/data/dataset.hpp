@@ -31,31 +31,51 @@ concept Dataset = std::default_initializable<typename Data::scratch_type> &&
 
 namespace detail {
 
-// What differs between labels and rows of numbers as targets.
-inline std::span<const std::int32_t> view_of(const std::vector<std::int32_t>& labels) noexcept { return labels; }
+// What differs between one value a row (labels, say) and rows of numbers as targets. Owned targets of another kind bring
+// these as members: view(), room(rows), row_size() and copy_rows(rows, to).
+template <class Value>
+std::span<const Value> view_of(const std::vector<Value>& values) noexcept {
+    return values;
+}
 template <class Scalar>
 MatrixView<const Scalar> view_of(const Tensor<Scalar>& numbers) noexcept {
     return numbers.matrix();
 }
+template <class Targets>
+auto view_of(const Targets& targets) -> decltype(targets.view()) {
+    return targets.view();
+}
 
 /// Room for `rows` rows of the same kind.
-inline std::vector<std::int32_t> room_like(const std::vector<std::int32_t>&, std::size_t rows) {
-    return std::vector<std::int32_t>(rows);
+template <class Value>
+std::vector<Value> room_like(const std::vector<Value>&, std::size_t rows) {
+    return std::vector<Value>(rows);
 }
 template <class Scalar>
 Tensor<Scalar> room_like(const Tensor<Scalar>& numbers, std::size_t rows) {
     return numbers.ndim() == 0 ? Tensor<Scalar>() : Tensor<Scalar>(numbers.shape().with_rows(rows));
 }
+template <class Targets>
+auto room_like(const Targets& targets, std::size_t rows) -> decltype(targets.room(rows)) {
+    return targets.room(rows);
+}
 
 /// Numbers a row.
-inline std::size_t row_size(const std::vector<std::int32_t>&) noexcept { return 1; }
+template <class Value>
+std::size_t row_size(const std::vector<Value>&) noexcept {
+    return 1;
+}
 template <class Scalar>
 std::size_t row_size(const Tensor<Scalar>& numbers) noexcept {
     return numbers.matrix().cols;
 }
+template <class Targets>
+auto row_size(const Targets& targets) -> decltype(targets.row_size()) {
+    return targets.row_size();
+}
 
-inline void copy_rows(const std::vector<std::int32_t>& from, std::span<const std::size_t> rows,
-                      std::vector<std::int32_t>& to) noexcept {
+template <class Value>
+void copy_rows(const std::vector<Value>& from, std::span<const std::size_t> rows, std::vector<Value>& to) noexcept {
     for (std::size_t index = 0; index < rows.size(); ++index) to[index] = from[rows[index]];
 }
 template <class Scalar>
@@ -67,11 +87,17 @@ void copy_rows(const Tensor<Scalar>& from, std::span<const std::size_t> rows, Te
         std::copy(row.begin(), row.end(), target.row(index).begin());
     }
 }
+template <class Targets>
+auto copy_rows(const Targets& from, std::span<const std::size_t> rows, Targets& to)
+    -> decltype(from.copy_rows(rows, to)) {
+    from.copy_rows(rows, to);
+}
 
 }  // namespace detail
 
 /// Inputs (rows, features...) and a target for each row, owned and in memory.
-/// `Targets` is `std::vector<std::int32_t>` (class labels) or `Tensor<Scalar>` (rows, outputs).
+/// `Targets` is `std::vector<std::int32_t>` (class labels), `Tensor<Scalar>` (rows, outputs), or either with weights
+/// (data/weighted_rows.hpp).
 template <class Scalar, class Targets>
 class InMemoryDataset {
 public:
