@@ -58,6 +58,7 @@ LAYERS = {
     "tanh": (nn.Tanh(), (3, 7)),
     "sigmoid": (nn.Sigmoid(), (3, 7)),
     "softmax": (nn.Softmax(dim=1), (3, 7)),
+    "flatten": (nn.Flatten(), (2, 2, 5, 6)),
     "residual": (Residual(nn.Linear(5, 5), nn.ReLU()), (3, 5)),
 }
 
@@ -73,6 +74,12 @@ def layer_lines():
         gradients = [p.grad.flatten() for p in layer.parameters()]
         if gradients:
             yield f"{name} parameter_gradient", torch.cat(gradients)
+    table = nn.Embedding(5, 3)
+    set_parameters(table, 1, 17)
+    y = table(torch.tensor([[3, 0], [1, 3], [4, 4]])).flatten(1)
+    y.backward(numbers(y.numel(), 7, y.shape))
+    yield "embedding output", y
+    yield "embedding parameter_gradient", table.weight.grad
 
 
 def loss_lines():
@@ -86,6 +93,42 @@ def loss_lines():
     loss.backward()
     yield "mean_squared_error loss", loss
     yield "mean_squared_error gradient", x.grad
+
+
+# Means over ten rows, which layers_test.cpp takes from shards. Rows 2 to 5 are to be ignored: of four ranks, one has no
+# other rows.
+LABELS = torch.tensor([3, 0, -100, -100, -100, -100, 1, 4, 1, 2])
+TARGETS = numbers(50, 9, (10, 5))
+PROBABILITIES = (1.5 * TARGETS + 0.5).clamp(0, 1)
+WEIGHTS = torch.tensor([0.5, 0, 2, 0.25, 0, 1, 1.5, 0, 3, 0.75])
+MEANS = {
+    "cross_entropy": (nn.CrossEntropyLoss, {}, LABELS % 5),
+    "cross_entropy_smoothed": (nn.CrossEntropyLoss, {"label_smoothing": 0.1}, LABELS % 5),
+    "cross_entropy_ignored": (nn.CrossEntropyLoss, {"ignore_index": -100}, LABELS),
+    "cross_entropy_ignored_class": (nn.CrossEntropyLoss, {"ignore_index": 1}, LABELS % 5),
+    "cross_entropy_both": (nn.CrossEntropyLoss, {"ignore_index": -100, "label_smoothing": 0.25}, LABELS),
+    "binary_cross_entropy": (nn.BCEWithLogitsLoss, {}, PROBABILITIES),
+    "huber": (nn.HuberLoss, {}, TARGETS),
+    "huber_delta": (nn.HuberLoss, {"delta": 0.75}, TARGETS),
+    "mean_squared_error": (nn.MSELoss, {}, TARGETS),
+}
+
+
+def mean_lines():
+    for name, (criterion, options, targets) in MEANS.items():
+        for weighted in (False, True):
+            x = (3 * numbers(50, 5, (10, 5))).requires_grad_()
+            if weighted:
+                rows = criterion(reduction="none", **options)(x, targets).reshape(10, -1).mean(1)
+                weights = WEIGHTS.clone()
+                if "ignore_index" in options:
+                    weights[targets == options["ignore_index"]] = 0
+                loss = (weights * rows).sum() / weights.sum()
+            else:
+                loss = criterion(**options)(x, targets)
+            loss.backward()
+            yield f"{'weighted_' if weighted else ''}{name} mean", loss
+            yield f"{'weighted_' if weighted else ''}{name} mean_gradient", x.grad
 
 
 def network(kind):
@@ -141,7 +184,7 @@ def ddp_rank(rank, results):
 
 
 def main():
-    lines = [*layer_lines(), *loss_lines()]
+    lines = [*layer_lines(), *loss_lines(), *mean_lines()]
     for kind in ("mlp", "cnn"):
         for optimizer in OPTIMIZERS:
             lines.append((f"{kind} {optimizer} alone", train(kind, optimizer, 10)))
