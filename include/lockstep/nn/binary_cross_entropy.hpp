@@ -19,15 +19,15 @@ struct BinaryCrossEntropy : detail::ElementwiseLoss<BinaryCrossEntropy> {
     static constexpr bool accepts(double target) noexcept { return target >= 0 && target <= 1; }
 
     static detail::ElementLoss of(double output, double target) noexcept {
-        // The exponential of a number below 0 cannot overflow; the likelier answer has the larger share of 1 + small.
-        const double small = std::exp(-std::abs(output));
-        const double likelier = 1 / (1 + small);
-        const double other = small / (1 + small);
+        // The exponential of a number below 0 cannot overflow; the likelier answer has the larger share of 1 + tail.
+        const double tail = std::exp(-std::abs(output));
+        const double likelier = 1 / (1 + tail);
+        const double other = tail / (1 + tail);
         const double yes = output < 0 ? other : likelier;
         const double no = output < 0 ? likelier : other;
         const double positive = output < 0 ? 0 : output;
         // yes - target without its cancellation where the answer is right.
-        return {positive - output * target + std::log1p(small), (1 - target) * yes - target * no};
+        return {positive - output * target + std::log1p(tail), (1 - target) * yes - target * no};
     }
 };
 
