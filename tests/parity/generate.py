@@ -52,6 +52,8 @@ LAYERS = {
     "avg_pool2d": (nn.AvgPool2d(2), (2, 2, 5, 6)),
     "avg_pool2d_overlapping": (nn.AvgPool2d(3, stride=1), (2, 2, 5, 6)),
     "layer_norm": (nn.LayerNorm(7), (3, 7)),
+    "batch_norm": (nn.BatchNorm1d(7), (4, 7)),
+    "batch_norm_of_images": (nn.BatchNorm2d(2), (2, 2, 5, 6)),
     "relu": (nn.ReLU(), (3, 7)),
     "leaky_relu": (nn.LeakyReLU(), (3, 7)),
     "gelu": (nn.GELU(), (3, 7)),
@@ -74,6 +76,9 @@ def layer_lines():
         gradients = [p.grad.flatten() for p in layer.parameters()]
         if gradients:
             yield f"{name} parameter_gradient", torch.cat(gradients)
+        if name.startswith("batch_norm"):
+            yield f"{name} buffers", torch.cat([layer.running_mean, layer.running_var])
+            yield f"{name} evaluation", layer.eval()(x)
     table = nn.Embedding(5, 3)
     set_parameters(table, 1, 17)
     y = table(torch.tensor([[3, 0], [1, 3], [4, 4]])).flatten(1)

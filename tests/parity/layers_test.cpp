@@ -12,6 +12,7 @@
 
 #include <lockstep/core/shard.hpp>
 #include <lockstep/nn/activations.hpp>
+#include <lockstep/nn/batch_norm.hpp>
 #include <lockstep/nn/binary_cross_entropy.hpp>
 #include <lockstep/nn/conv2d.hpp>
 #include <lockstep/nn/cross_entropy.hpp>
@@ -51,10 +52,15 @@ void check_layer(const std::string& name, std::size_t rows, std::size_t input_si
     const auto output_gradient = test::values_of<Scalar>(rows * output_size, 7);
     std::vector<Scalar> output(rows * output_size);
     std::vector<Scalar> workspace(Layer::workspace_size(rows, input_size));
-    Layer::forward(ForwardPass<Scalar>{.parameters = parameters,
-                                       .input = {input.data(), rows, input_size},
-                                       .output = {output.data(), rows, output_size},
-                                       .workspace = workspace});
+    std::vector<Scalar> buffers(detail::buffer_count_of<Layer>);
+    detail::initialize_buffers_of<Layer>(std::span(buffers));
+    ForwardPass<Scalar> forward{.parameters = parameters,
+                                .input = {input.data(), rows, input_size},
+                                .output = {output.data(), rows, output_size},
+                                .workspace = workspace,
+                                .buffers = buffers,
+                                .context = {.training = true}};
+    Layer::forward(forward);
     std::vector<Scalar> input_gradient(input.size());
     std::vector<Scalar> parameter_gradients(parameters.size());
     Layer::backward(BackwardPass<Scalar>{.parameters = parameters,
@@ -63,10 +69,16 @@ void check_layer(const std::string& name, std::size_t rows, std::size_t input_si
                                          .output_gradient = {output_gradient.data(), rows, output_size},
                                          .input_gradient = {input_gradient.data(), rows, input_size},
                                          .parameter_gradients = parameter_gradients,
-                                         .workspace = workspace});
+                                         .workspace = workspace,
+                                         .context = forward.context});
     check_near<Scalar>(name + ".output", output);
     if (has_input_gradient) check_near<Scalar>(name + ".input_gradient", input_gradient);
     if (!parameters.empty()) check_near<Scalar>(name + ".parameter_gradient", parameter_gradients);
+    if (buffers.empty()) return;
+    check_near<Scalar>(name + ".buffers", buffers);
+    forward.context.training = false;
+    Layer::forward(forward);
+    check_near<Scalar>(name + ".evaluation", output);
 }
 
 using Small = Image<2, 5, 6>;
@@ -81,6 +93,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(layers, Scalar, Scalars) {
     check_layer<AvgPool2d<Small, 2>, Scalar>("avg_pool2d", 2, 60);
     check_layer<AvgPool2d<Small, 3, 1>, Scalar>("avg_pool2d_overlapping", 2, 60);
     check_layer<LayerNorm<7>, Scalar>("layer_norm", 3, 7);
+    check_layer<BatchNorm<Features<7>>, Scalar>("batch_norm", 4, 7);
+    check_layer<BatchNorm<Small>, Scalar>("batch_norm_of_images", 2, 60);
     check_layer<Relu, Scalar>("relu", 3, 7);
     check_layer<LeakyRelu, Scalar>("leaky_relu", 3, 7);
     check_layer<Gelu, Scalar>("gelu", 3, 7);
