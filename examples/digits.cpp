@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Trains on real handwritten digits with any number of workers, any topology, over threads or sockets: `--help`.
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -7,11 +8,13 @@
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <getopt.h>
 
 #include <lockstep/lockstep.hpp>
+#include <lockstep/optim/adam.hpp>
 
 #include "flags.hpp"
 #include "launch.hpp"
@@ -26,12 +29,18 @@ using Net = Network<Architecture, CrossEntropy, float, Storage>;
 
 // ---- Flags ----------------------------------------------------------------------------------------------------
 
+const std::vector<std::string> optimizers{"sgd", "adam", "adamw"};
+const std::vector<std::string> overlaps{"none", "bucket", "thread"};
+
 struct Settings {
     example::Launch launch{};
     std::string reducer = "ring";
     std::string storage = "aligned";
+    std::string optimizer = "sgd";
+    std::string overlap = "none";
     int epochs = 30;
     int batch = 64;
+    int accumulate = 1;
     int seed = 1;
     std::string data = LOCKSTEP_EXAMPLE_DATA "/digits.csv";
 };
@@ -43,8 +52,12 @@ Trains a small network on 1797 handwritten digits. A fifth of them is held out a
   --reducer R      how gradients are summed: naive, tree or ring (ring)
   --transport T    threads: workers are threads; tcp or unix: they are processes, joined by sockets (threads)
   --storage S      where parameters live: aligned, inline or shared_memory (aligned)
+  --optimizer O    sgd, adam or adamw (sgd)
+  --overlap O      when gradients are summed: none: after backward; bucket: in buckets while backward runs; thread: the
+                   same by a thread of its own (none)
   --epochs E       times that all rows are seen, 1 to 10000 (30)
   --batch B        rows of a global batch, 1 to 100000 (64)
+  --accumulate K   batches whose gradients make one step, with one communication, 1 to 1000 (1)
   --seed S         seed of first parameters and row order, 0 to 2147483647 (1)
   --timeout T      how long a worker waits for the others in one step before that is an error (60s)
   --data FILE      a CSV file with 64 pixels of 0 to 16 and a label in every row
@@ -56,13 +69,30 @@ With RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set it is one worker of that 
 )";
 
 Settings settings_from(int count, char** arguments) {
-    enum Flag { workers, reducer, transport, storage, epochs, batch, seed, timeout, data, show_help };
-    constexpr std::array<option, 11> flags{{{"workers", required_argument, nullptr, workers},
+    enum Flag {
+        workers,
+        reducer,
+        transport,
+        storage,
+        optimizer,
+        overlap,
+        epochs,
+        batch,
+        accumulate,
+        seed,
+        timeout,
+        data,
+        show_help
+    };
+    constexpr std::array<option, 14> flags{{{"workers", required_argument, nullptr, workers},
                                             {"reducer", required_argument, nullptr, reducer},
                                             {"transport", required_argument, nullptr, transport},
                                             {"storage", required_argument, nullptr, storage},
+                                            {"optimizer", required_argument, nullptr, optimizer},
+                                            {"overlap", required_argument, nullptr, overlap},
                                             {"epochs", required_argument, nullptr, epochs},
                                             {"batch", required_argument, nullptr, batch},
+                                            {"accumulate", required_argument, nullptr, accumulate},
                                             {"seed", required_argument, nullptr, seed},
                                             {"timeout", required_argument, nullptr, timeout},
                                             {"data", required_argument, nullptr, data},
@@ -83,8 +113,11 @@ Settings settings_from(int count, char** arguments) {
                 settings.launch.transport_given = true;
                 break;
             case storage: settings.storage = word("--storage", text, {"aligned", "inline", "shared_memory"}); break;
+            case optimizer: settings.optimizer = word("--optimizer", text, optimizers); break;
+            case overlap: settings.overlap = word("--overlap", text, overlaps); break;
             case epochs: settings.epochs = number("--epochs", text, 1, 10'000); break;
             case batch: settings.batch = number("--batch", text, 1, 100'000); break;
+            case accumulate: settings.accumulate = number("--accumulate", text, 1, 1000); break;
             case seed: settings.seed = number("--seed", text, 0, 2'147'483'647); break;
             case timeout: settings.launch.timeout = Seconds{example::seconds("--timeout", text)}; break;
             case data: settings.data = text; break;
@@ -114,31 +147,61 @@ Digits load(const std::string& path) {
     return {all.subset(train), all.subset(test)};
 }
 
+using AnyOptimizer = std::variant<Sgd<float>, Adam<float>, AdamW<float>>;
+
+AnyOptimizer optimizer_of(const Settings& settings) {
+    if (settings.optimizer == "adam") return Adam<float>{{.learning_rate = 0.005}};
+    if (settings.optimizer == "adamw") return AdamW<float>{{.learning_rate = 0.005, .weight_decay = 0.01}};
+    return Sgd<float>{{.learning_rate = 0.1, .momentum = 0.9, .weight_decay = 1e-3}};
+}
+
+/// Which of `words` is it? Ranks compare numbers.
+std::int32_t index_of(const std::string& word, const std::vector<std::string>& words) {
+    return static_cast<std::int32_t>(std::find(words.begin(), words.end(), word) - words.begin());
+}
+
 /// What one worker does.
 template <class Reducer, class Storage, class Link>
 void train(const Settings& settings, const Digits& digits, Link link) {
-    example::agree<3>({"--epochs", "--batch", "--seed"}, {settings.epochs, settings.batch, settings.seed}, link);
+    const std::int32_t overlap = index_of(settings.overlap, overlaps);
+    example::agree<6>(
+        {"--epochs", "--batch", "--accumulate", "--seed", "--optimizer (by number)", "--overlap (by number)"},
+        {settings.epochs, settings.batch, settings.accumulate, settings.seed, index_of(settings.optimizer, optimizers),
+         overlap},
+        link);
     const bool speaks = link.rank() == 0;
     const auto seed = static_cast<std::uint64_t>(settings.seed);
-    DataParallel<Net<Storage>, Reducer, Link> replica{Net<Storage>{seed}, link};
-    constexpr double learning_rate = 0.1;
-    Sgd optimizer{{.learning_rate = learning_rate, .momentum = 0.9, .weight_decay = 1e-3}};
+    DataParallel<Net<Storage>, Reducer, Link> replica{Net<Storage>{seed}, link,
+                                                      DataParallelOptions{.overlap = static_cast<Overlap>(overlap)}};
+    AnyOptimizer any_optimizer = optimizer_of(settings);
     Loader loader{digits.train, ShuffledSampler{seed}, static_cast<std::size_t>(settings.batch)};
+
+    const double rate =
+        std::visit([](const auto& optimizer) { return optimizer.options().learning_rate; }, any_optimizer);
+    const auto each_step = static_cast<std::size_t>(settings.accumulate);
 
     std::size_t right = 0;
     for (int epoch = 1; epoch <= settings.epochs; ++epoch) {
         double loss_sum = 0;
         // Smaller steps towards the end settle what large ones have found.
-        optimizer.set_learning_rate(epoch * 3 > settings.epochs * 2 ? learning_rate / 10 : learning_rate);
+        const double rate_now = epoch * 3 > settings.epochs * 2 ? rate / 10 : rate;
+        std::visit([&](auto& optimizer) { optimizer.set_learning_rate(rate_now); }, any_optimizer);
         {
             const std::string label = "epoch " + std::to_string(epoch) + "/" + std::to_string(settings.epochs);
             Progress progress{label, digits.train.size(), speaks};
+            std::size_t batches = 0;
             for (const auto batch : loader.epoch(static_cast<std::uint64_t>(epoch))) {
                 const auto rows = batch.all();
-                const MeanLoss loss = replica.backward(rows);  // shard, backward, average
-                optimizer.step(replica.model());
+                ++batches;
+                if (each_step > 1) {
+                    replica.accumulate(rows);
+                    if (batches % each_step != 0 && batches < loader.batches()) continue;
+                }
+                // Shard, backward, average; or only average what was accumulated.
+                const MeanLoss loss = each_step > 1 ? replica.average() : replica.backward(rows);
+                std::visit([&](auto& optimizer) { replica.step(optimizer); }, any_optimizer);
                 loss_sum += loss.mean * loss.weight;
-                progress.advance(rows.rows(), loss.mean);
+                progress.advance(static_cast<std::size_t>(loss.rows), loss.mean);
             }
         }
         if (!speaks) continue;
