@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -57,9 +58,10 @@ public:
 
     /// Latches, tells the others, and cuts the data connections, so that no rank waits for this one.
     void fail(Failure failure) {
-        if (!in_use_.exchange(true)) {
+        Holder nobody = Holder::nobody;
+        if (holder_.compare_exchange_strong(nobody, Holder::failing)) {
             latch(std::move(failure));
-            in_use_.store(false);
+            holder_.store(Holder::nobody);
             return;
         }
         // Another thread is at work here: it fails for this reason when it next looks.
@@ -80,24 +82,31 @@ public:
     Traffic traffic;
 
 private:
+    /// Whose turn it is: of a thread that calls, or of one that ends everything, which is no second caller.
+    enum class Holder { nobody, caller, failing };
+
     /// One thread at a time: holds the end while it works, and throws what has ended it before.
     class Use {
     public:
         explicit Use(SocketEnd& end) : end_(end) {
-            if (end_.in_use_.exchange(true)) {
-                end_.intruded_.store(true);
-                throw TransportError(two_threads_text(end_.options.rank), end_.options.rank);
+            for (Holder holder = Holder::nobody; !end_.holder_.compare_exchange_strong(holder, Holder::caller);
+                 holder = Holder::nobody) {
+                if (holder == Holder::caller) {
+                    end_.intruded_.store(true);
+                    throw TransportError(two_threads_text(end_.options.rank), end_.options.rank);
+                }
+                if (holder == Holder::failing) std::this_thread::yield();  // Soon over: then there is a reason.
             }
             if (end_.intruded_.load()) end_.latch(end_.intrusion());
             if (!end_.failure_) return;
-            end_.in_use_.store(false);
+            end_.holder_.store(Holder::nobody);
             raise(*end_.failure_);
         }
         Use(const Use&) = delete;
         Use& operator=(const Use&) = delete;
         ~Use() {
             end_.forget_messages();
-            end_.in_use_.store(false);
+            end_.holder_.store(Holder::nobody);
         }
 
     private:
@@ -325,7 +334,7 @@ private:
     Receiving receiving_{};
     std::mutex mutex_;
     std::optional<Failure> pending_;  ///< of another thread, until this one looks
-    std::atomic<bool> in_use_{false};
+    std::atomic<Holder> holder_{Holder::nobody};
     std::atomic<bool> intruded_{false};
     std::vector<std::byte> scratch_;
     std::vector<pollfd> waits_;
