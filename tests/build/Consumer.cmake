@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # cmake -D COMPILER=c++ -D CHECKOUT=lockstep -D WORK_DIR=dir -D GENERATOR=Ninja -P Consumer.cmake
-# Builds and runs tests/consumer from a copy, offline and without our development dependencies, then swaps the
+# Builds and runs tests/consumer/fetch_content from a copy, offline and without our development dependencies, then swaps the
 # reducer: one word on one line, and everything else stays.
 cmake_minimum_required(VERSION 3.23)
 
@@ -21,7 +21,7 @@ endfunction()
 
 file(REMOVE_RECURSE ${WORK_DIR})
 file(COPY ${CHECKOUT}/tests/consumer/ DESTINATION ${WORK_DIR}/source)
-run(${CMAKE_COMMAND} -S ${WORK_DIR}/source -B ${WORK_DIR}/build -G ${GENERATOR} -D CMAKE_CXX_COMPILER=${COMPILER}
+run(${CMAKE_COMMAND} -S ${WORK_DIR}/source/fetch_content -B ${WORK_DIR}/build -G ${GENERATOR} -D CMAKE_CXX_COMPILER=${COMPILER}
     -D LOCKSTEP_CHECKOUT=${CHECKOUT} -D FETCHCONTENT_FULLY_DISCONNECTED=ON
     -D CMAKE_DISABLE_FIND_PACKAGE_Boost=ON -D CMAKE_DISABLE_FIND_PACKAGE_benchmark=ON
     -D CMAKE_DISABLE_FIND_PACKAGE_GTest=ON)
