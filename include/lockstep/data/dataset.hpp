@@ -114,6 +114,9 @@ public:
     /// Numbers a row, all axes after the first together.
     std::size_t features() const noexcept { return inputs_.matrix().cols; }
 
+    /// The inputs, to be scaled in place: (rows, features).
+    MatrixView<Scalar> inputs() noexcept { return inputs_.matrix(); }
+
     /// All rows, without a copy; valid as long as the dataset.
     batch_type batch() const { return {inputs_.matrix(), detail::view_of(targets_)}; }
 
