@@ -19,6 +19,7 @@ set(may_transport ${ground})
 set(may_collectives ${ground} topology transport)
 # Where the columns meet.
 set(may_data_parallel ${may_data} data ${may_collectives} collectives)
+set(may_checkpoint ${may_data_parallel} data_parallel)
 set(may_run ${may_data_parallel} data_parallel)
 set(may_umbrella ${may_run} run)
 set(may_adapters ${may_run} run)

@@ -101,10 +101,10 @@ BOOST_AUTO_TEST_CASE(all_types_and_shapes_are_read) {
 
 BOOST_AUTO_TEST_CASE(nothing_is_cast_and_nothing_is_guessed) {
     const std::string four = raw<float>({1});
-    refuses(npy(1, dictionary("<f8", "(1,)"), raw<double>({1})), "holds numbers of type '<f8', not '<f4'");
-    refuses(npy(1, dictionary("<i4", "(1,)"), four), "type '<i4'");
-    refuses(npy(1, dictionary("|f4", "(1,)"), four), "type '|f4'");
-    refuses(npy(1, dictionary("", "(1,)"), four), "type ''");
+    refuses(npy(1, dictionary("<f8", "(1,)"), raw<double>({1})), "holds numbers of type \"<f8\", not \"<f4\"");
+    refuses(npy(1, dictionary("<i4", "(1,)"), four), "type \"<i4\"");
+    refuses(npy(1, dictionary("|f4", "(1,)"), four), "type \"|f4\"");
+    refuses(npy(1, dictionary("", "(1,)"), four), "type \"\"");
     refuses(npy(1, "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), }", four), "records");
     refuses(npy(4, dictionary("<f4", "(1,)"), four), "version 4.0");
     refuses("", "is no npy file");

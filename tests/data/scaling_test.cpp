@@ -42,6 +42,16 @@ BOOST_AUTO_TEST_CASE(columns_get_mean_0_and_deviation_1) {
     BOOST_TEST(test[1] == 1.0F);
 }
 
+BOOST_AUTO_TEST_CASE(a_constant_column_becomes_zero_whatever_the_constant) {
+    // 0.1F has no short form in base 2: a mean from a large sum would miss it, and the difference be scaled up.
+    Tensor<float> values({1000, 1});
+    for (float& value : values.values()) value = 0.1F;
+    const auto scaling = StandardScaling::of(values.matrix());
+    BOOST_TEST(scaling.deviations()[0] == 1);
+    scaling.apply(values.matrix());
+    for (const float value : values.values()) BOOST_TEST(value == 0);
+}
+
 BOOST_AUTO_TEST_CASE(what_cannot_be_scaled_is_an_error_that_says_why) {
     std::vector<float> values{1, 2, 3, std::numeric_limits<float>::quiet_NaN()};
     test::check_error(test::outcome_of([&] { StandardScaling::of(MatrixView<float>(values.data(), 2, 2)); }),
@@ -52,6 +62,11 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_scaled_is_an_error_that_says_why) {
     test::check_error(test::outcome_of([&] { two.apply(MatrixView<float>(values.data(), 1, 3)); }), ErrorKind::shape,
                       {"2 columns, not 3"});
     BOOST_TEST(values[0] == 1.0F);
+    Tensor<double> huge({2, 1});
+    huge(0, 0) = 1e308;
+    huge(1, 0) = -1e308;
+    test::check_error(test::outcome_of([&] { StandardScaling::of(huge.matrix()); }), ErrorKind::configuration,
+                      {"column 0", "too large"});
 }
 
 }  // namespace

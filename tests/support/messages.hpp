@@ -58,7 +58,7 @@ void exchange_message(Link& link, const lockstep::Call& call, int to, int from, 
 }
 
 /// Asserts that a rank threw a lockstep error of this kind with all `parts` in its text.
-inline void check_error(const Outcome& outcome, lockstep::ErrorKind kind, std::initializer_list<std::string> parts) {
+inline void check_error(const Outcome& outcome, lockstep::ErrorKind kind, const std::vector<std::string>& parts) {
     BOOST_TEST(outcome.is_error, "no lockstep error, but \"" << outcome.message << "\"");
     BOOST_TEST((outcome.kind == kind), "kind " << static_cast<int>(outcome.kind) << " of " << outcome.message);
     for (const std::string& part : parts) {

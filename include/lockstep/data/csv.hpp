@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <lockstep/core/error.hpp>
+#include <lockstep/core/shown.hpp>
 #include <lockstep/data/file.hpp>
 #include <lockstep/tensor/tensor.hpp>
 
@@ -24,22 +25,6 @@ struct CsvOptions {
     char separator = ',';         ///< not a letter, digit, quote, sign, point or line end
     bool missing_as_nan = false;  ///< empty fields and the word nan are NaN, not errors
 };
-
-namespace detail {
-
-/// A field as a message shows it: quoted, cut to a length that fits in one, control bytes as \x00.
-inline std::string shown(std::string_view field) {
-    constexpr std::size_t longest = 40;
-    std::string text = "\"";
-    for (const char letter : field.substr(0, longest)) {
-        const auto code = static_cast<unsigned char>(letter);
-        if (code >= 32 && code != 127) text += letter;
-        else text += std::string("\\x") + "0123456789abcdef"[code >> 4] + "0123456789abcdef"[code & 15];
-    }
-    return text + (field.size() > longest ? "...\"" : "\"");
-}
-
-}  // namespace detail
 
 /// A table of numbers, and where it came from.
 template <std::floating_point Scalar>

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -58,13 +59,13 @@ inline std::string read_file(const std::string& path) {
     }
 }
 
-/// Puts a file with these bytes at `path`, all or nothing: whoever looks, and whenever this process or the machine ends,
+/// Puts a file with these pieces, one after another, at `path`, all or nothing: whoever looks, and whenever this process or the machine ends,
 /// finds the whole old file or the whole new one. The bytes are on the disk when it returns.
 ///
 /// They are first written to `path` with `.partial-` and the number of the process at its end, in the same folder; a
 /// killed process may leave that file behind. Not for two threads and one path at once.
 /// @throws FormatError with path and reason if it cannot be written; then the old file is as it was
-inline void replace_file(const std::string& path, std::string_view bytes) {
+inline void replace_file(const std::string& path, std::initializer_list<std::string_view> pieces) {
     const std::string partial = path + ".partial-" + std::to_string(::getpid());
     const auto refuse = [&](const char* what) {
         const int error = errno;
@@ -74,10 +75,12 @@ inline void replace_file(const std::string& path, std::string_view bytes) {
     };
     detail::FileDescriptor file(partial, O_WRONLY | O_CREAT | O_TRUNC);
     if (file.number < 0) detail::refuse_file(path, "cannot be written");
-    while (!bytes.empty()) {
-        const ssize_t count = ::write(file.number, bytes.data(), bytes.size());
-        if (count >= 0) bytes.remove_prefix(static_cast<std::size_t>(count));
-        else if (errno != EINTR) refuse("cannot be written");
+    for (std::string_view bytes : pieces) {
+        while (!bytes.empty()) {
+            const ssize_t count = ::write(file.number, bytes.data(), bytes.size());
+            if (count >= 0) bytes.remove_prefix(static_cast<std::size_t>(count));
+            else if (errno != EINTR) refuse("cannot be written");
+        }
     }
     if (::fsync(file.number) != 0 || !file.close()) refuse("cannot be written");
     if (std::rename(partial.c_str(), path.c_str()) != 0) refuse("cannot be replaced");

@@ -4,7 +4,6 @@
 /// Format: numpy.lib.format, versions 1.0, 2.0 and 3.0.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <concepts>
 #include <cstddef>
@@ -15,6 +14,8 @@
 #include <vector>
 
 #include <lockstep/core/error.hpp>
+#include <lockstep/core/shown.hpp>
+#include <lockstep/data/byte_order.hpp>
 #include <lockstep/data/file.hpp>
 #include <lockstep/tensor/tensor.hpp>
 
@@ -55,11 +56,12 @@ public:
                 header.extents = extents();
                 has_shape = true;
             } else {
-                refuse("the key '" + key + "' is unknown, or there twice");
+                refuse("the key " + shown(key) + " is unknown, or there twice");
             }
             if (!accept(',') && peek() != '}') refuse("',' or '}' is missing");
         }
-        if (peek() != '\0') refuse("something follows the dictionary");
+        peek();
+        if (at_ < text_.size()) refuse("something follows the dictionary");
         if (!has_descr || !has_order || !has_shape) refuse("descr, fortran_order or shape is missing");
         return header;
     }
@@ -189,8 +191,8 @@ template <class Scalar>
         const char order = header.descr.empty() ? '\0' : header.descr[0];
         const bool known = order == '<' || order == '>' || (order == '|' && sizeof(Scalar) == 1);
         if (!known || header.descr.substr(1) != type) {
-            throw FormatError(path + ": holds numbers of type '" + header.descr + "', not '" +
-                              (sizeof(Scalar) == 1 ? "|" : "<") + type + "'");
+            throw FormatError(path + ": holds numbers of type " + detail::shown(header.descr) + ", not \"" +
+                              (sizeof(Scalar) == 1 ? "|" : "<") + type + "\"");
         }
         Shape shape;
         try {
@@ -201,17 +203,12 @@ template <class Scalar>
         const std::size_t there = bytes.size() - header.first;
         if (there % sizeof(Scalar) != 0 || there / sizeof(Scalar) != shape.numel()) {
             throw FormatError(path + ": " + std::to_string(there) + " bytes of numbers are no array of shape " +
-                              shape.text() + " of '" + header.descr + "'");
+                              shape.text() + " of " + detail::shown(header.descr));
         }
         Tensor<Scalar> array(shape);
         if (shape.numel() == 0) return array;
         std::memcpy(array.data(), bytes.data() + header.first, there);
-        const bool little = std::endian::native == std::endian::little;
-        if (sizeof(Scalar) > 1 && (order == '<') != little) {
-            auto* const raw = reinterpret_cast<unsigned char*>(array.data());
-            for (std::size_t at = 0; at < there; at += sizeof(Scalar))
-                std::reverse(raw + at, raw + at + sizeof(Scalar));
-        }
+        detail::change_order(array.values(), order == '>' ? std::endian::big : std::endian::little);
         if (!header.fortran_order) return array;
 
         // In the file the first axis runs fastest; `place` is where the next number of the result is found.
@@ -245,8 +242,7 @@ void write_npy(const std::string& path, const Tensor<Scalar, Storage>& array) {
     bytes += static_cast<char>(header.size() & 0xFF);
     bytes += static_cast<char>(header.size() >> 8);
     bytes += header;
-    bytes.append(reinterpret_cast<const char*>(array.data()), array.numel() * sizeof(Number));
-    replace_file(path, bytes);
+    replace_file(path, {bytes, {reinterpret_cast<const char*>(array.data()), array.numel() * sizeof(Number)}});
 }
 
 }  // namespace lockstep

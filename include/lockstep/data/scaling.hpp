@@ -24,7 +24,8 @@ namespace lockstep {
 class StandardScaling {
 public:
     /// Sums are made in double, after Welford (1962), in one pass: no difference of two large squares.
-    /// @throws ShapeError without rows, ConfigurationError naming row and column of a number that is not finite
+    /// @throws ShapeError without rows, ConfigurationError naming row and column of a number that is not finite, or the
+    ///         column of numbers so far apart (1e154) that their squares are not
     template <class Scalar>
     static StandardScaling of(MatrixView<Scalar> rows) {
         if (rows.rows == 0) throw ShapeError("scaling cannot be learned from no rows");
@@ -44,6 +45,11 @@ public:
             }
         }
         for (const double sum : squares) {
+            if (!std::isfinite(sum)) {
+                throw ConfigurationError("scaling cannot be learned: column " +
+                                         std::to_string(learned.deviations_.size()) +
+                                         " has squares too large for a double");
+            }
             const double deviation = std::sqrt(sum / static_cast<double>(rows.rows));
             learned.deviations_.push_back(deviation > 0 ? deviation : 1);
         }

@@ -35,6 +35,7 @@ enum class Decay { loss, weights };
 template <class Scalar, Decay decay>
 struct AdamRule {
     static constexpr const char* name = decay == Decay::loss ? "Adam" : "AdamW";
+    static constexpr std::array<const char*, 2> slot_names{"exp_avg", "exp_avg_sq"};
     using scalar_type = Scalar;
     using options_type = AdamOptions;
 

@@ -23,7 +23,7 @@ namespace lockstep {
 
 /// The body of Sgd, Adam and AdamW. A `Rule` says what one step does to one parameter:
 /// - `name`, `scalar_type`, and `options_type` with a `learning_rate`; `check(options)` throws, `values(options)` lists them
-/// - `slots(options)`: how many numbers a parameter's state has
+/// - `slots(options)`: how many numbers a parameter's state has, the first of `slot_names`
 /// - `coefficients(options, step)`: what is the same for all parameters in step 1, 2, ...
 /// - `with_kernel(options, use)` calls `use(kernel)`; `kernel.apply(coefficients, parameter, gradient, state)` moves
 ///
@@ -137,14 +137,18 @@ public:
             throw ShapeError(std::string(name) + " has the state of other pieces of the parameters");
         }
         if (reserved_) return;
-        std::size_t slots = 0;
-        for (const Group& group : groups_) slots = (std::max)(slots, Rule::slots(group.options));
-        state_ = Aligned::buffer<scalar_type>(slots * wanted.size());
+        state_ = Aligned::buffer<scalar_type>(slots().size() * wanted.size());
         pieces_ = std::move(wanted);
         fix_size(size);
         reserved_ = true;
     }
 
+    /// What PyTorch calls the numbers that a parameter's state has with these options.
+    std::span<const char* const> slots() const noexcept {
+        std::size_t count = 0;
+        for (const Group& group : groups_) count = (std::max)(count, Rule::slots(group.options));
+        return std::span(Rule::slot_names).first(count);
+    }
     /// All that one step hands to the next, together with `steps()`: slot after slot (the velocity; Adam's mean, then
     /// its mean of squares), each in the order of the parameters it has the state of. Empty before `reserve` or the first
     /// step, and for rules without state. Broadcast it, save it, restore it.

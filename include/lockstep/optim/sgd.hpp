@@ -23,6 +23,7 @@ namespace detail {
 template <class Scalar>
 struct SgdRule {
     static constexpr const char* name = "Sgd";
+    static constexpr std::array<const char*, 1> slot_names{"momentum_buffer"};
     using scalar_type = Scalar;
     using options_type = SgdOptions;
 
