@@ -154,17 +154,37 @@ public:
     /// As Executor's; messages, bytes and order of addition are those of the candidate picked for this length.
     template <class Scalar, Transport Link, class Operator = Sum, class Action = KeepSum>
     void all_reduce(Link& link, std::span<Scalar> buffer, Operator operation = {}, Action&& owner_acts = {}) {
-        if (!calibrated_) {
-            model_ = calibrate(link);
-            calibrated_ = true;
-        }
-        const std::size_t picked = pick(link.world_size(), buffer.size_bytes());
-        std::size_t index = 0;
-        std::apply(
-            [&](auto&... executors) {
-                ((index++ == picked ? executors.all_reduce(link, buffer, operation, owner_acts) : void()), ...);
-            },
-            executors_);
+        with_picked(link, buffer.size_bytes(),
+                    [&](auto& executor) { executor.all_reduce(link, buffer, operation, owner_acts); });
+    }
+
+    /// Executor's other members, likewise of the candidate picked for this length.
+    template <class Scalar, Transport Link, class Operator = Sum, class Action = KeepSum>
+    void all_reduce_into(Link& link, std::span<Scalar> buffer, std::span<Scalar> results, Operator operation = {},
+                         Action&& owner_acts = {}) {
+        with_picked(link, buffer.size_bytes(),
+                    [&](auto& executor) { executor.all_reduce_into(link, buffer, results, operation, owner_acts); });
+    }
+    template <class Scalar, Transport Link, class Operator = Sum, class Action = KeepSum>
+    void reduce(Link& link, std::span<Scalar> buffer, Operator operation = {}, Action&& owner_acts = {}) {
+        with_picked(link, buffer.size_bytes(),
+                    [&](auto& executor) { executor.reduce(link, buffer, operation, owner_acts); });
+    }
+    template <class Scalar, Transport Link>
+    void distribute(Link& link, std::span<Scalar> buffer) {
+        with_picked(link, buffer.size_bytes(), [&](auto& executor) { executor.distribute(link, buffer); });
+    }
+    template <class Scalar, Transport Link>
+    std::vector<Shard> owned(Link& link, std::span<Scalar> buffer) {
+        std::vector<Shard> pieces;
+        with_picked(link, buffer.size_bytes(), [&](auto& executor) { pieces = executor.owned(link, buffer); });
+        return pieces;
+    }
+    template <class Scalar, Transport Link>
+    std::vector<Shard> led(Link& link, std::span<Scalar> buffer) {
+        std::vector<Shard> pieces;
+        with_picked(link, buffer.size_bytes(), [&](auto& executor) { pieces = executor.led(link, buffer); });
+        return pieces;
     }
 
     /// The name of the candidate for this many bytes.
@@ -200,6 +220,17 @@ private:
         int magnitude;  ///< bit width of the bytes
         std::array<double, sizeof...(Candidates)> seconds;
     };
+
+    template <Transport Link, class Use>
+    void with_picked(Link& link, std::size_t bytes, const Use& use) {
+        if (!calibrated_) {
+            model_ = calibrate(link);
+            calibrated_ = true;
+        }
+        const std::size_t picked = pick(link.world_size(), bytes);
+        std::size_t index = 0;
+        std::apply([&](auto&... executors) { ((index++ == picked ? use(executors) : void()), ...); }, executors_);
+    }
 
     const Row& predict(int world_size, std::size_t bytes) {
         const StandardArithmetic mode;

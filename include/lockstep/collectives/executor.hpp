@@ -106,6 +106,38 @@ public:
         });
     }
 
+    /// The same with the result in `results`, which has as many elements: `buffer` is unspecified afterwards. What owners
+    /// leave in a piece is what everybody gets, so that they may step parameters and hand these out, at no cost in bytes.
+    template <class Scalar, Transport Link, class Operator = Sum, class Action = KeepSum>
+    void all_reduce_into(Link& link, std::span<Scalar> buffer, std::span<Scalar> results, Operator = {},
+                         Action&& owner_acts = {}) {
+        const Call call = begin<Scalar>(link, Operation::all_reduce_into, Operator::kind, buffer.size());
+        const auto act_and_copy = [&](std::span<Scalar> piece, std::size_t first) {
+            owner_acts(piece, first);
+            std::copy(piece.begin(), piece.end(), results.begin() + static_cast<std::ptrdiff_t>(first));
+        };
+        for_each_segment(link, buffer, [&](std::span<Scalar> segment, std::size_t first) {
+            run_half(link, call, segment, Half::reduce, combine_of<Operator, Scalar>());
+            act(link, segment, first, act_and_copy);
+            run_half(link, call, results.subspan(first, segment.size()), Half::distribute, nullptr);
+        });
+    }
+
+    /// Which elements of such a buffer this rank owns after the first half, ascending: what `owner_acts` is called for.
+    template <class Scalar, Transport Link>
+    static std::vector<Shard> owned(Link& link, std::span<Scalar> buffer) {
+        return pieces(link, buffer, [&](int chunk) { return Shape::owns(link.rank(), link.world_size(), chunk); });
+    }
+    /// Of several ranks that own an element the lowest leads: these are the elements that this one does.
+    template <class Scalar, Transport Link>
+    static std::vector<Shard> led(Link& link, std::span<Scalar> buffer) {
+        return pieces(link, buffer, [&](int chunk) {
+            int lowest = 0;
+            while (!Shape::owns(lowest, link.world_size(), chunk)) ++lowest;
+            return lowest == link.rank();
+        });
+    }
+
     /// The first half: afterwards owners hold finished pieces; the rest of the buffer is unspecified.
     template <class Scalar, Transport Link, class Operator = Sum, class Action = KeepSum>
     void reduce(Link& link, std::span<Scalar> buffer, Operator = {}, Action&& owner_acts = {}) {
@@ -188,19 +220,40 @@ private:
         }
     }
 
+    /// `visit(piece)` for the chunks of a segment that are `wanted(chunk)`. Neighbours are one piece: fewer calls, longer
+    /// loops.
+    template <class Wanted, class Visit>
+    static void for_each_piece(int world_size, std::size_t elements, const Wanted& wanted, const Visit& visit) {
+        const int chunks = Shape::chunks(world_size);
+        for (int chunk = 0; chunk < chunks;) {
+            const int first = chunk;
+            while (chunk < chunks && wanted(chunk)) ++chunk;
+            const Shard piece = elements_of({0, first, chunk - first}, elements, chunks);
+            if (piece.size > 0) visit(piece);
+            if (chunk == first) ++chunk;
+        }
+    }
+    template <class Scalar, class Link, class Wanted>
+    static std::vector<Shard> pieces(const Link& link, std::span<Scalar> buffer, const Wanted& wanted) {
+        std::vector<Shard> found;
+        for_each_segment(link, buffer, [&](std::span<Scalar> segment, std::size_t first) {
+            for_each_piece(link.world_size(), segment.size(), wanted, [&](const Shard& piece) {
+                found.push_back({first + piece.begin, piece.size});
+            });
+        });
+        return found;
+    }
+
     /// `segment` begins at element `first_element` of the buffer.
     template <class Scalar, class Link, class Action>
     static void act(const Link& link, std::span<Scalar> segment, std::size_t first_element, Action& owner_acts) {
         const StandardArithmetic mode;
-        const int chunks = Shape::chunks(link.world_size());
-        for (int chunk = 0; chunk < chunks;) {
-            // Neighbouring chunks are one piece: fewer calls, longer loops.
-            const int first = chunk;
-            while (chunk < chunks && Shape::owns(link.rank(), link.world_size(), chunk)) ++chunk;
-            const Shard piece = elements_of({0, first, chunk - first}, segment.size(), chunks);
-            if (piece.size > 0) owner_acts(segment.subspan(piece.begin, piece.size), first_element + piece.begin);
-            if (chunk == first) ++chunk;
-        }
+        for_each_piece(
+            link.world_size(), segment.size(),
+            [&](int chunk) { return Shape::owns(link.rank(), link.world_size(), chunk); },
+            [&](const Shard& piece) {
+                owner_acts(segment.subspan(piece.begin, piece.size), first_element + piece.begin);
+            });
     }
 
     /// The steps of one half, computed once: of some topologies that is work, and it would allocate.

@@ -22,7 +22,8 @@ enum class Operation : std::uint8_t {
     broadcast = 4,
     barrier = 5,
     reduce_scatter = 6,
-    all_gather = 7
+    all_gather = 7,
+    all_reduce_into = 8
 };
 enum class Reduction : std::uint8_t { none = 0, sum = 1, min = 2, max = 3 };
 enum class ElementType : std::uint8_t { float32 = 1, float64 = 2, int32 = 3, int64 = 4, uint8 = 5 };
@@ -71,6 +72,7 @@ constexpr const char* name_of(Operation operation) noexcept {
         case Operation::barrier: return "barrier";
         case Operation::reduce_scatter: return "reduce_scatter";
         case Operation::all_gather: return "all_gather";
+        case Operation::all_reduce_into: return "all_reduce_into";
     }
     return "unknown operation";
 }

@@ -18,20 +18,15 @@
 #include <lockstep/core/pass_context.hpp>
 #include <lockstep/data_parallel/agreement.hpp>
 #include <lockstep/data_parallel/gradient_reduction.hpp>
+#include <lockstep/data_parallel/mean_loss.hpp>
 #include <lockstep/data_parallel/options.hpp>
 #include <lockstep/data_parallel/requirements.hpp>
+#include <lockstep/data_parallel/sharded_step.hpp>
 #include <lockstep/data_parallel/unused.hpp>
 #include <lockstep/topology/ring.hpp>
 #include <lockstep/transport/threads.hpp>
 
 namespace lockstep {
-
-/// The loss of a step over all ranks: mean over the total weight, and the number of rows. No rows: no rank had any left.
-struct MeanLoss {
-    double mean = 0;
-    double weight = 0;
-    double rows = 0;
-};
 
 /// One rank's replica of a model.
 ///
@@ -144,6 +139,31 @@ public:
         });
     }
 
+    /// Averages what was accumulated and steps, with the optimizer's state sharded over the ranks (ZeRO stage 1: Rajbhandari
+    /// et al., 2020): every owner of a piece averages its gradients, steps its parameters, and hands these out. The bits
+    /// are those of `average` and `step`, bytes and messages those of the same reducer's all-reduce.
+    ///
+    ///     replica.accumulate(batch);
+    ///     const MeanLoss loss = replica.average_and_step(adam);
+    ///
+    /// `gradients()` are unspecified afterwards. After an error parameters are too: go on from a checkpoint.
+    /// @throws ConfigurationError, before anything is moved, if options of the optimizer differ between ranks
+    template <class Optimizer>
+    MeanLoss average_and_step(Optimizer& optimizer, const ShardedStepOptions& options = {}) {
+        return fail_together(link_, [&] {
+            if (!accumulating_) begin(0, Reduces::at_the_end);
+            const MeanLoss loss = settle(reduction_.finish_without_gradients(sum_, rows_));
+            const auto divisor = static_cast<scalar_type>(loss.weight == 0 ? 1 : loss.weight);
+            detail::sharded_step(link_, reducer_, model_, optimizer, divisor, unused(), options, sharded_steps_);
+            return loss;
+        });
+    }
+    /// The optimizer with the state of all ranks, on every rank: for a checkpoint. `average_and_step` takes it back.
+    template <class Optimizer>
+    Optimizer with_whole_state(const Optimizer& optimizer) {
+        return fail_together(link_, [&] { return detail::gather_state(link_, reducer_, model_, optimizer); });
+    }
+
     /// The mean loss over a global batch, without a gradient: each row counts once, on the rank whose shard it is in.
     /// Gradients stay as they are. @throws ShapeError on every rank if the batch has no rows
     template <Sliceable Batch>
@@ -157,7 +177,7 @@ public:
             if (own.size > 0) sum = model_.loss(batch.slice(own));
             std::array<double, 3> total{sum.sum, sum.weight, static_cast<double>(own.size)};
             reducer_.all_reduce(link_, std::span<double>(total));
-            return mean_of(total);
+            return MeanLoss::of(total);
         });
     }
 
@@ -277,19 +297,18 @@ private:
         sum_.weight += own.weight;
     }
 
-    MeanLoss reduce() {
+    MeanLoss reduce() { return settle(reduction_.finish(sum_, rows_)); }
+
+    /// The rest of a step whose sums are there.
+    MeanLoss settle(const std::array<double, 3>& sums) {
         accumulating_ = false;
-        const MeanLoss loss = mean_of(reduction_.finish(sum_, rows_));
+        const MeanLoss loss = MeanLoss::of(sums);
         // Rows without weight may have left something, on each rank something else.
         if (loss.weight == 0) clear();
         else average_buffers(loss.weight);
         unused_.agree(model_, reducer_, link_);
         ++steps_;
         return loss;
-    }
-
-    static MeanLoss mean_of(const std::array<double, 3>& total) noexcept {
-        return {total[1] == 0 ? 0 : total[0] / total[1], total[1], total[2]};
     }
 
     /// Buffers that went different ways meet again, each weighing as much as its rank's rows.
@@ -319,7 +338,8 @@ private:
     std::size_t rows_of_all_ = 0;  ///< in the last part that ranks brought themselves, if anybody wants to know
     bool accumulating_ = false;    ///< has anything been accumulated since?
     std::uint64_t steps_ = 0;
-    std::vector<double> counts_;  ///< scratch
+    std::int64_t sharded_steps_ = -1;  ///< of the optimizer that `average_and_step` has moved last
+    std::vector<double> counts_;       ///< scratch
 };
 
 }  // namespace lockstep

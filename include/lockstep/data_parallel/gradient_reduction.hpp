@@ -62,6 +62,11 @@ public:
 
     bool reduces_early() const noexcept override { return eager_ && posted_loss_; }
 
+    /// Of a step whose gradients are not all-reduced. @return the sums over all ranks of loss, weight and rows
+    std::array<double, 3> finish_without_gradients(LossSum own, double rows) {
+        unposted_ = 0;
+        return finish(own, rows);
+    }
     /// All that the pass has not begun itself. @return the sums over all ranks of loss, weight and rows
     std::array<double, 3> finish(LossSum own, double rows) {
         rows_ = rows;

@@ -42,6 +42,7 @@ public:
     using scalar_type = typename Rule::scalar_type;
     using options_type = typename Rule::options_type;
     using rule_type = Rule;
+    using base_type = Optimizer;
     static constexpr const char* name = Rule::name;
 
     /// @throws ConfigurationError for options that make no sense
@@ -149,11 +150,31 @@ public:
         for (const Group& group : groups_) count = (std::max)(count, Rule::slots(group.options));
         return std::span(Rule::slot_names).first(count);
     }
+    /// A copy that has the state of these pieces: where this one has it the same, elsewhere zero.
+    /// @throws ShapeError as `reserve`
+    Optimizer with_pieces(std::size_t size, std::span<const Shard> pieces) const {
+        Optimizer copy(*this);
+        copy.reserved_ = false;
+        copy.reserve(size, pieces);
+        copy.pieces_.for_each([&](const Shard& wanted, std::size_t to) {
+            pieces_.for_each([&](const Shard& held, std::size_t from) {
+                const std::size_t begin = (std::max)(wanted.begin, held.begin);
+                const std::size_t end = (std::min)(wanted.end(), held.end());
+                for (std::size_t slot = 0; slot < slots().size() && begin < end; ++slot) {
+                    std::copy_n(state_.data() + slot * pieces_.size() + from + (begin - held.begin), end - begin,
+                                copy.state_.data() + slot * copy.pieces_.size() + to + (begin - wanted.begin));
+                }
+            });
+        });
+        return copy;
+    }
+
     /// All that one step hands to the next, together with `steps()`: slot after slot (the velocity; Adam's mean, then
     /// its mean of squares), each in the order of the parameters it has the state of. Empty before `reserve` or the first
     /// step, and for rules without state. Broadcast it, save it, restore it.
     std::span<scalar_type> state() noexcept { return {state_.data(), state_.size()}; }
     std::span<const scalar_type> state() const noexcept { return {state_.data(), state_.size()}; }
+    bool reserved() const noexcept { return reserved_; }
     /// Whose state that is.
     const detail::Pieces& pieces() const noexcept { return pieces_; }
     std::int64_t steps() const noexcept { return steps_; }

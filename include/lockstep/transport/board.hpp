@@ -34,8 +34,10 @@ struct alignas(128) Post {
     std::atomic<std::uint64_t> meeting{0};  ///< written last
     std::array<std::byte, tiny_bytes> tiny{};
     Call call;
-    bool reachable = false;  ///< is `location` one that the others can reach?
+    bool reachable = false;          ///< is `location` one that the others can reach?
+    bool results_reachable = false;  ///< and `results`?
     Location location;
+    Location results;  ///< the same place, usually
 };
 
 /// The board of one rank. Posts and slots are used in turn: a rank that reads those of meeting n is done before anyone
