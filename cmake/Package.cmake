@@ -16,7 +16,7 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/lockstepConfig.cmake.in
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/lockstepConfigVersion.cmake COMPATIBILITY SameMinorVersion
     ARCH_INDEPENDENT)
 install(FILES ${PROJECT_BINARY_DIR}/lockstepConfig.cmake ${PROJECT_BINARY_DIR}/lockstepConfigVersion.cmake
-    DESTINATION ${lockstep_config_dir})
+    ${CMAKE_CURRENT_LIST_DIR}/Adapters.cmake DESTINATION ${lockstep_config_dir})
 
 # Relative to where the file lies, so that the folder may be moved.
 file(RELATIVE_PATH lockstep_prefix_from_pkgconfig "/prefix/${lockstep_pkgconfig_dir}" "/prefix")
