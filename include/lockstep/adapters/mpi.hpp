@@ -141,8 +141,8 @@ public:
         return {world_->calls++, request, Deadline::soon_after(world_->options.timeout)};
     }
 
-    /// @throws ShapeError or TransportError if the peers are in another call; TimeoutError naming the rank waited for;
-    ///         PeerLost if it has left; whatever another rank failed with
+    /// @throws ShapeError or TransportError if the peers are in another call; TimeoutError naming the rank waited for,
+    ///         which may itself only be waiting; PeerLost if it has left; whatever another rank failed with
     void exchange(const Call& call, Outgoing outgoing, Incoming incoming) {
         const detail::OneThread one(world_->in_use, world_->rank);
         auto& sends = world_->sends;
@@ -275,15 +275,15 @@ private:
         }
     }
 
-    /// A receive that has found its message ends by itself, any other is taken back. A send is left to MPI.
+    /// A receive that has found its message ends by itself, any other is taken back. What sends is left to MPI, which can
+    /// neither take it back nor, if it is collective, free it before its end.
     static void abandon(MPI_Request& request, bool receives) {
-        if (request == MPI_REQUEST_NULL) return;
-        if (receives) {
+        if (receives && request != MPI_REQUEST_NULL) {
             MPI_Cancel(&request);
             const Deadline soon = Deadline::after(Seconds{1});
             for (int done = 0; done == 0 && !soon.passed();) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
         }
-        if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+        request = MPI_REQUEST_NULL;
     }
 
     void lose(const Call& call, int peer) {
