@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include <lockstep/core/config.hpp>
+
 namespace lockstep {
 
 /// The loss of a step over all ranks: mean over the total weight, and the number of rows. No rows: no rank had any left.
