@@ -105,7 +105,8 @@ struct MpiHeader {
 
 /// A handle of one rank; copies are the same rank.
 ///
-/// Errors travel to all ranks, as over every transport. After one, memory that was being sent must stay where it is until
+/// Errors travel to all ranks, as over every transport. After one, memory that was being sent, or reduced by MpiAllReduce,
+/// must stay where it is until
 /// MPI_Finalize: MPI cannot take a send back. A rank that dies ends the job, if the launcher does what most do.
 class Mpi {
 public:
@@ -143,7 +144,7 @@ public:
 
     /// @throws ShapeError or TransportError if the peers are in another call; TimeoutError naming the rank waited for,
     ///         which may itself only be waiting; PeerLost if it has left; whatever another rank failed with
-    void exchange(const Call& call, Outgoing outgoing, Incoming incoming) {
+    void exchange(const Call& call, Outgoing outgoing, Incoming incoming) try {
         const detail::OneThread one(world_->in_use, world_->rank);
         auto& sends = world_->sends;
         sends.clear();
@@ -155,6 +156,9 @@ public:
         if (outgoing.peer >= 0) send(call, outgoing);
         if (incoming.peer >= 0) receive(call, incoming, head);
         wait(call, sends, outgoing.peer, false);
+    } catch (...) {
+        keep(world_);
+        throw;
     }
 
     /// Every call under way and to come, on every rank, throws `failure`. The first failure stays.
@@ -183,6 +187,11 @@ public:
             }
             std::this_thread::yield();
         }
+    }
+    /// For memory of an operation that was left to MPI: it stays until the process ends, since MPI may still use it.
+    static void keep(std::shared_ptr<void> memory) {
+        static std::vector<std::shared_ptr<void>> kept;
+        kept.push_back(std::move(memory));
     }
     /// @throws TransportError on all ranks, with MPI's own text, for a return value of an MPI function that is an error
     void check(int result) {

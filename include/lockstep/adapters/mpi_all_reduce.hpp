@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -71,9 +72,15 @@ private:
                                                static_cast<std::uint64_t>(call.request.type),
                                                static_cast<std::uint64_t>(call.request.reduction)};
         const auto number = static_cast<std::int64_t>(digest(std::as_bytes(std::span(own))) >> 1);
-        std::array<std::int64_t, 2> both{number, -number};
-        reduce(link, call, both.data(), both.size(), MPI_INT64_T, MPI_MAX);
-        if (both[0] == number && both[1] == -number) return;
+        // Not on the stack: where a failure comes first, MPI still writes here after this function has ended.
+        const auto both = std::make_shared<std::array<std::int64_t, 2>>(std::array{number, -number});
+        try {
+            reduce(link, call, both->data(), both->size(), MPI_INT64_T, MPI_MAX);
+        } catch (...) {
+            Mpi::keep(both);
+            throw;
+        }
+        if ((*both)[0] == number && (*both)[1] == -number) return;
         link.fail({ErrorKind::shape, -1,
                    "ranks disagree: rank " + std::to_string(link.rank()) + " is in " + to_string(call) +
                        ", another in another call or with another length"});
