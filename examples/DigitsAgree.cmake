@@ -31,8 +31,21 @@ foreach(reducer IN ITEMS naive tree ring)
     endforeach()
 endforeach()
 
+# The others in one storage. Where each rank has the optimizer's state of its own pieces only, steps are the same.
+foreach(reducer IN ITEMS naive tree ring direct recursive_doubling halving_doubling circulant double_tree pipelined
+        hierarchical)
+    train(expected ${DIGITS} --workers 3 --epochs 2 --reducer ${reducer} --optimizer adam)
+    foreach(flags IN ITEMS "--transport;tcp" "--sharded" "--sharded;--transport;unix")
+        train(found ${DIGITS} --workers 3 --epochs 2 --reducer ${reducer} --optimizer adam ${flags})
+        if(NOT found STREQUAL expected)
+            message(FATAL_ERROR "${reducer} with ${flags}: ${found}, over threads ${expected}")
+        endif()
+    endforeach()
+endforeach()
+
 # As in three shells. A name that no other run has, since a port might be taken; twice, since it must be free again.
 string(RANDOM LENGTH 12 name)
+train(expected ${DIGITS} --workers 3 --epochs 2)
 set(ENV{WORLD_SIZE} 3)
 set(ENV{MASTER_ADDR} unix:/tmp/lockstep-digits-${name})
 foreach(time IN ITEMS first second)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Trains on real handwritten digits with any number of workers, any topology, over threads or sockets: `--help`.
+// Trains on real handwritten digits with any number of workers, any topology, over threads, sockets or MPI: `--help`.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -13,8 +13,16 @@
 
 #include <getopt.h>
 
+#include <lockstep/collectives/auto.hpp>
 #include <lockstep/lockstep.hpp>
 #include <lockstep/optim/adam.hpp>
+#include <lockstep/topology/circulant.hpp>
+#include <lockstep/topology/direct.hpp>
+#include <lockstep/topology/double_tree.hpp>
+#include <lockstep/topology/halving_doubling.hpp>
+#include <lockstep/topology/hierarchical.hpp>
+#include <lockstep/topology/pipelined.hpp>
+#include <lockstep/topology/recursive_doubling.hpp>
 
 #include "flags.hpp"
 #include "launch.hpp"
@@ -26,9 +34,17 @@ namespace {
 using Architecture = Sequential<Linear<64, 64>, Relu, Linear<64, 10>>;
 template <class Storage>
 using Net = Network<Architecture, CrossEntropy, float, Storage>;
+/// A program that knows its topology writes DataParallel<Model, Ring>; this one is told by a flag.
+using AnyTopology = Auto<Naive, Tree, Ring, Direct, RecursiveDoubling, HalvingDoubling, Circulant, DoubleTree,
+                         Pipelined<Tree>, Hierarchical<Ring, Ring, 2>>;
 
 // ---- Flags ----------------------------------------------------------------------------------------------------
 
+const std::vector<std::string> reducers = [] {
+    std::vector<std::string> words = AnyTopology::candidates();
+    words.emplace_back(AnyTopology::name);
+    return words;
+}();
 const std::vector<std::string> optimizers{"sgd", "adam", "adamw"};
 const std::vector<std::string> overlaps{"none", "bucket", "thread"};
 
@@ -41,6 +57,7 @@ struct Settings {
     int epochs = 30;
     int batch = 64;
     int accumulate = 1;
+    bool sharded = false;
     int seed = 1;
     std::string data = LOCKSTEP_EXAMPLE_DATA "/digits.csv";
 };
@@ -49,8 +66,10 @@ constexpr const char* help = R"(usage: digits [FLAGS]
 Trains a small network on 1797 handwritten digits. A fifth of them is held out and tells the accuracy at the end.
 
   --workers N      workers that train together, 1 to 64 (4)
-  --reducer R      how gradients are summed: naive, tree or ring (ring)
-  --transport T    threads: workers are threads; tcp or unix: they are processes, joined by sockets (threads)
+  --reducer R      how gradients are summed: naive, tree, ring, direct, recursive_doubling, halving_doubling, circulant,
+                   double_tree, pipelined, hierarchical, or auto: what is predicted to be fastest (ring)
+  --transport T    threads: workers are threads; tcp or unix: they are processes, joined by sockets (threads);
+                   mpi, and nothing else, in digits_openmpi and digits_mpich, which mpirun starts
   --storage S      where parameters live: aligned, inline or shared_memory (aligned)
   --optimizer O    sgd, adam or adamw (sgd)
   --overlap O      when gradients are summed: none: after backward; bucket: in buckets while backward runs; thread: the
@@ -58,6 +77,7 @@ Trains a small network on 1797 handwritten digits. A fifth of them is held out a
   --epochs E       times that all rows are seen, 1 to 10000 (30)
   --batch B        rows of a global batch, 1 to 100000 (64)
   --accumulate K   batches whose gradients make one step, with one communication, 1 to 1000 (1)
+  --sharded        each worker keeps the optimizer's state of its own share of the parameters only
   --seed S         seed of first parameters and row order, 0 to 2147483647 (1)
   --timeout T      how long a worker waits for the others in one step before that is an error (60s)
   --data FILE      a CSV file with 64 pixels of 0 to 16 and a label in every row
@@ -79,12 +99,13 @@ Settings settings_from(int count, char** arguments) {
         epochs,
         batch,
         accumulate,
+        sharded,
         seed,
         timeout,
         data,
         show_help
     };
-    constexpr std::array<option, 14> flags{{{"workers", required_argument, nullptr, workers},
+    constexpr std::array<option, 15> flags{{{"workers", required_argument, nullptr, workers},
                                             {"reducer", required_argument, nullptr, reducer},
                                             {"transport", required_argument, nullptr, transport},
                                             {"storage", required_argument, nullptr, storage},
@@ -93,6 +114,7 @@ Settings settings_from(int count, char** arguments) {
                                             {"epochs", required_argument, nullptr, epochs},
                                             {"batch", required_argument, nullptr, batch},
                                             {"accumulate", required_argument, nullptr, accumulate},
+                                            {"sharded", no_argument, nullptr, sharded},
                                             {"seed", required_argument, nullptr, seed},
                                             {"timeout", required_argument, nullptr, timeout},
                                             {"data", required_argument, nullptr, data},
@@ -107,9 +129,9 @@ Settings settings_from(int count, char** arguments) {
                 settings.launch.workers = number("--workers", text, 1, 64);
                 settings.launch.workers_given = true;
                 break;
-            case reducer: settings.reducer = word("--reducer", text, {"naive", "tree", "ring"}); break;
+            case reducer: settings.reducer = word("--reducer", text, reducers); break;
             case transport:
-                settings.launch.transport = word("--transport", text, {"threads", "tcp", "unix"});
+                settings.launch.transport = word("--transport", text, example::transports);
                 settings.launch.transport_given = true;
                 break;
             case storage: settings.storage = word("--storage", text, {"aligned", "inline", "shared_memory"}); break;
@@ -118,12 +140,17 @@ Settings settings_from(int count, char** arguments) {
             case epochs: settings.epochs = number("--epochs", text, 1, 10'000); break;
             case batch: settings.batch = number("--batch", text, 1, 100'000); break;
             case accumulate: settings.accumulate = number("--accumulate", text, 1, 1000); break;
+            case sharded: settings.sharded = true; break;
             case seed: settings.seed = number("--seed", text, 0, 2'147'483'647); break;
             case timeout: settings.launch.timeout = Seconds{example::seconds("--timeout", text)}; break;
             case data: settings.data = text; break;
             default: std::fputs(help, stdout); std::exit(0);
         }
     });
+    if (settings.sharded && settings.overlap != "none") {
+        throw ConfigurationError("--sharded sums when backward has ended: it does not go with --overlap " +
+                                 settings.overlap);
+    }
     return settings;
 }
 
@@ -161,24 +188,27 @@ std::int32_t index_of(const std::string& word, const std::vector<std::string>& w
 }
 
 /// What one worker does.
-template <class Reducer, class Storage, class Link>
+template <class Storage, class Link>
 void train(const Settings& settings, const Digits& digits, Link link) {
     const std::int32_t overlap = index_of(settings.overlap, overlaps);
-    example::agree<6>(
-        {"--epochs", "--batch", "--accumulate", "--seed", "--optimizer (by number)", "--overlap (by number)"},
-        {settings.epochs, settings.batch, settings.accumulate, settings.seed, index_of(settings.optimizer, optimizers),
-         overlap},
-        link);
+    example::agree<8>({"--epochs", "--batch", "--accumulate", "--sharded", "--seed", "--reducer (by number)",
+                       "--optimizer (by number)", "--overlap (by number)"},
+                      {settings.epochs, settings.batch, settings.accumulate, settings.sharded ? 1 : 0, settings.seed,
+                       index_of(settings.reducer, reducers), index_of(settings.optimizer, optimizers), overlap},
+                      link);
     const bool speaks = link.rank() == 0;
     const auto seed = static_cast<std::uint64_t>(settings.seed);
-    DataParallel<Net<Storage>, Reducer, Link> replica{Net<Storage>{seed}, link,
-                                                      DataParallelOptions{.overlap = static_cast<Overlap>(overlap)}};
+    AnyTopology reducer;
+    if (settings.reducer != AnyTopology::name) reducer.use(settings.reducer);
+    DataParallel<Net<Storage>, AnyTopology, Link> replica{
+        Net<Storage>{seed}, link, reducer, DataParallelOptions{.overlap = static_cast<Overlap>(overlap)}};
     AnyOptimizer any_optimizer = optimizer_of(settings);
     Loader loader{digits.train, ShuffledSampler{seed}, static_cast<std::size_t>(settings.batch)};
 
     const double rate =
         std::visit([](const auto& optimizer) { return optimizer.options().learning_rate; }, any_optimizer);
     const auto each_step = static_cast<std::size_t>(settings.accumulate);
+    const bool accumulates = each_step > 1 || settings.sharded;
 
     std::size_t right = 0;
     for (int epoch = 1; epoch <= settings.epochs; ++epoch) {
@@ -193,13 +223,19 @@ void train(const Settings& settings, const Digits& digits, Link link) {
             for (const auto batch : loader.epoch(static_cast<std::uint64_t>(epoch))) {
                 const auto rows = batch.all();
                 ++batches;
-                if (each_step > 1) {
+                if (accumulates) {
                     replica.accumulate(rows);
                     if (batches % each_step != 0 && batches < loader.batches()) continue;
                 }
-                // Shard, backward, average; or only average what was accumulated.
-                const MeanLoss loss = each_step > 1 ? replica.average() : replica.backward(rows);
-                std::visit([&](auto& optimizer) { replica.step(optimizer); }, any_optimizer);
+                const MeanLoss loss = std::visit(
+                    [&](auto& optimizer) {
+                        if (settings.sharded) return replica.average_and_step(optimizer);
+                        // Shard, backward, average; or only average what was accumulated.
+                        const MeanLoss mean = accumulates ? replica.average() : replica.backward(rows);
+                        replica.step(optimizer);
+                        return mean;
+                    },
+                    any_optimizer);
                 loss_sum += loss.mean * loss.weight;
                 progress.advance(static_cast<std::size_t>(loss.rows), loss.mean);
             }
@@ -221,24 +257,17 @@ void train(const Settings& settings, const Digits& digits, Link link) {
 
 // ---- Words of the command line to template arguments ------------------------------------------------------------
 
-template <class Reducer, class Storage>
+template <class Storage>
 void launch(const Settings& settings, const Digits& digits) {
-    example::run(settings.launch, [&](auto link) { train<Reducer, Storage>(settings, digits, link); });
-}
-
-template <class Reducer>
-void with_storage(const Settings& settings, const Digits& digits) {
-    if (settings.storage == "aligned") return launch<Reducer, Aligned>(settings, digits);
-    if (settings.storage == "inline") return launch<Reducer, Inline<Architecture::parameter_count>>(settings, digits);
-    launch<Reducer, SharedMemory>(settings, digits);
+    example::run(settings.launch, [&](auto link) { train<Storage>(settings, digits, link); });
 }
 
 void run(const Settings& settings) {
     example::check(settings.launch);
     const Digits digits = load(settings.data);
-    if (settings.reducer == "naive") return with_storage<Naive>(settings, digits);
-    if (settings.reducer == "tree") return with_storage<Tree>(settings, digits);
-    with_storage<Ring>(settings, digits);
+    if (settings.storage == "aligned") return launch<Aligned>(settings, digits);
+    if (settings.storage == "inline") return launch<Inline<Architecture::parameter_count>>(settings, digits);
+    launch<SharedMemory>(settings, digits);
 }
 
 }  // namespace

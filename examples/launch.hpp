@@ -8,14 +8,25 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <lockstep/lockstep.hpp>
+#ifdef LOCKSTEP_EXAMPLE_MPI
+#include <lockstep/adapters/mpi.hpp>
+#endif
 
 namespace example {
 
+#ifdef LOCKSTEP_EXAMPLE_MPI
+/// mpirun has started the workers already.
+inline const std::vector<std::string> transports{"mpi"};
+#else
+inline const std::vector<std::string> transports{"threads", "tcp", "unix"};
+#endif
+
 struct Launch {
     int workers = 4;
-    std::string transport = "threads";
+    std::string transport = transports.front();
     lockstep::Seconds timeout{60};
     bool workers_given = false;
     bool transport_given = false;
@@ -39,6 +50,13 @@ inline void check(const Launch& launch) {
 template <class Work>
 void run(const Launch& launch, const Work& work) {
     using namespace lockstep;
+#ifdef LOCKSTEP_EXAMPLE_MPI
+    int count = 0;
+    char** arguments = nullptr;
+    const MpiSession session(count, arguments);
+    Mpi link({.timeout = launch.timeout});
+    fail_together(link, [&] { work(link); });
+#else
     if (LaunchEnvironment::present()) {
         LaunchEnvironment::from_env().run([&](Sockets link) { work(link); }, {.timeout = launch.timeout});
     } else if (launch.transport == "threads") {
@@ -48,6 +66,7 @@ void run(const Launch& launch, const Work& work) {
         run_processes(launch.workers, [&](Sockets link) { work(link); },
                       {.sockets = tcp ? LocalSockets::tcp : LocalSockets::unix_domain, .timeout = launch.timeout});
     }
+#endif
 }
 
 /// Ranks that somebody started by hand must have been told the same.

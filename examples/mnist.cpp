@@ -97,7 +97,7 @@ Settings settings_from(int count, char** arguments) {
                 settings.launch.workers_given = true;
                 break;
             case transport:
-                settings.launch.transport = word("--transport", text, {"threads", "tcp", "unix"});
+                settings.launch.transport = word("--transport", text, example::transports);
                 settings.launch.transport_given = true;
                 break;
             case optimizer: settings.optimizer = word("--optimizer", text, optimizers); break;

@@ -69,7 +69,7 @@ Settings settings_from(int count, char** arguments) {
                 settings.launch.workers_given = true;
                 break;
             case transport:
-                settings.launch.transport = example::word("--transport", text, {"threads", "tcp", "unix"});
+                settings.launch.transport = example::word("--transport", text, example::transports);
                 settings.launch.transport_given = true;
                 break;
             case checkpoint: settings.checkpoint = text; break;

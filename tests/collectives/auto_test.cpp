@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <lockstep/collectives/auto.hpp>
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <boost/test/unit_test.hpp>
 
+#include <lockstep/run/threads.hpp>
 #include <lockstep/topology/halving_doubling.hpp>
 #include <lockstep/topology/naive.hpp>
 #include <lockstep/topology/recursive_doubling.hpp>
@@ -54,6 +57,18 @@ BOOST_AUTO_TEST_CASE(can_be_overridden) {
         return std::string(error.what()).find("\"star\"") != std::string::npos;
     });
     BOOST_TEST(reducer.choice(8, 1000) == std::string("naive"));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_overridden_is_not_calibrated) {
+    std::vector<std::uint64_t> messages(4);
+    run_threads(4, [&](Threads link) {
+        Choice reducer;
+        reducer.use("ring");
+        std::vector<float> values(100);
+        reducer.all_reduce(link, std::span(values));
+        messages[static_cast<std::size_t>(link.rank())] = link.traffic().messages;
+    });
+    for (const std::uint64_t each : messages) BOOST_TEST(each == 6U);
 }
 
 BOOST_AUTO_TEST_CASE(the_table_names_all_and_marks_one_a_line) {

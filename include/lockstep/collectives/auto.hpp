@@ -140,7 +140,10 @@ public:
     /// With figures that are known already: no calibration. The same on every rank.
     explicit Auto(const LinkModel& model) : model_(model), calibrated_(true) {}
 
-    /// From now on the candidate of this name, whatever is predicted. The same on every rank.
+    /// The names of the candidates.
+    static std::vector<std::string> candidates() { return {names.begin(), names.end()}; }
+
+    /// From now on the candidate of this name, whatever is predicted: without calibration. The same on every rank.
     /// @throws ConfigurationError if no candidate has it
     void use(std::string_view candidate) {
         for (std::size_t index = 0; index < names.size(); ++index) {
@@ -223,7 +226,7 @@ private:
 
     template <Transport Link, class Use>
     void with_picked(Link& link, std::size_t bytes, const Use& use) {
-        if (!calibrated_) {
+        if (!calibrated_ && forced_ < 0) {
             model_ = calibrate(link);
             calibrated_ = true;
         }
