@@ -2,6 +2,7 @@
 // Average and step, of a model of 64 MiB: the optimizer's state on every rank against a share of it on each. Both in
 // turn in every iteration, in an order that changes; the ratio is that of medians.
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -128,7 +129,7 @@ void add(const std::string& strategy, const typename Optimizer::options_type& op
     benchmark::RegisterBenchmark(
         name.c_str(), [options](benchmark::State& state) { compare<Strategy, Optimizer, Runner>(state, 2, options); })
         ->UseManualTime()
-        ->Iterations(15)
+        ->Iterations(31)
         ->Unit(benchmark::kMillisecond);
 }
 

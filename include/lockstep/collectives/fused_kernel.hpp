@@ -113,11 +113,18 @@ template <class Scalar, class Action>
 /// Any operator, any type, any action: tile by tile, each of which stays in the first-level cache.
 template <class Operator, class Scalar, class Action>
 void fuse_tiles(const FusedPieces<Scalar>& pieces, Action& action) {
-    constexpr std::size_t tile_size = 4096 / sizeof(Scalar);
+    // Longer pieces are copied by one string instruction, which waits for lines of other ranks: some libraries' memcpy.
+    constexpr std::size_t tile_size = 2048 / sizeof(Scalar);
     std::array<Scalar, tile_size> tile;
     const Combine combine = combine_of<Operator, Scalar>();
     for (std::size_t at = pieces.begin; at < pieces.end; at += tile_size) {
         const std::size_t size = (std::min)(tile_size, pieces.end - at);
+        // As in fuse_sums: lines of another rank are asked for early, and to be written.
+        for (std::size_t target = 0; target < pieces.targets.size(); ++target) {
+            for (std::size_t line = 0; line < size; line += 64 / sizeof(Scalar)) {
+                __builtin_prefetch(pieces.target(target) + at + line, 1);
+            }
+        }
         std::memcpy(tile.data(), pieces.source(0) + at, size * sizeof(Scalar));
         for (std::size_t rank = 1; rank < pieces.sources.size(); ++rank) {
             combine(reinterpret_cast<std::byte*>(tile.data()),

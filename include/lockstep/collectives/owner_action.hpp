@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <span>
 
-#include <lockstep/core/config.hpp>
+#include <lockstep/kernels/elementwise.hpp>
 
 namespace lockstep {
 
@@ -33,8 +33,12 @@ template <class Scalar>
 struct DivideBy {
     Scalar weight;
 
-    constexpr void operator()(std::span<Scalar> piece, std::size_t) const noexcept {
-        for (Scalar& value : piece) apply_to(value);
+    void operator()(std::span<Scalar> piece, std::size_t) const noexcept {
+        kernels::detail::for_lanes<Scalar>(piece.size(), [&](auto lanes) {
+            auto values = lanes.load(piece.data());
+            apply_to(values);
+            lanes.store(piece.data(), values);
+        });
     }
 
     template <class Value>
