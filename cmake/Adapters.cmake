@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Targets for what users bring: lockstep::mpi and lockstep::libtorch. None is looked for unless it is asked for:
-# LOCKSTEP_ADAPTERS="mpi;libtorch" before FetchContent or add_subdirectory, or
-# find_package(lockstep COMPONENTS mpi libtorch).
+# Targets for what users bring: lockstep::mpi, libtorch, eigen and cblas. None is looked for unless it is asked for:
+# LOCKSTEP_ADAPTERS="mpi;eigen" before FetchContent or add_subdirectory, or find_package(lockstep COMPONENTS mpi eigen).
 function(lockstep_add_adapter name)
     if(TARGET lockstep::${name})
         return()
@@ -12,13 +11,23 @@ function(lockstep_add_adapter name)
     elseif(name STREQUAL "libtorch")
         find_package(Torch REQUIRED)
         set(libraries ${TORCH_LIBRARIES})
+    elseif(name STREQUAL "eigen")
+        find_package(Eigen3 REQUIRED NO_MODULE)
+        set(libraries Eigen3::Eigen)
+    elseif(name STREQUAL "cblas")
+        # FindBLAS finds no header. Both variables may name another library than these.
+        find_path(LOCKSTEP_CBLAS_INCLUDE NAMES cblas.h mkl_cblas.h PATH_SUFFIXES openblas openblas-pthread mkl REQUIRED)
+        find_library(LOCKSTEP_CBLAS NAMES openblas mkl_rt cblas REQUIRED)
+        set(libraries ${LOCKSTEP_CBLAS})
     else()
-        message(FATAL_ERROR "lockstep has no adapter \"${name}\": mpi and libtorch are those it has")
+        message(FATAL_ERROR "lockstep has no adapter \"${name}\": mpi, libtorch, eigen and cblas are those it has")
     endif()
     add_library(lockstep_${name} INTERFACE)
     add_library(lockstep::${name} ALIAS lockstep_${name})
     target_link_libraries(lockstep_${name} INTERFACE lockstep::lockstep ${libraries})
-    if(name STREQUAL "mpi")
+    if(name STREQUAL "cblas")
+        target_include_directories(lockstep_cblas SYSTEM INTERFACE ${LOCKSTEP_CBLAS_INCLUDE})
+    elseif(name STREQUAL "mpi")
         # The C interface is all we use; C++ bindings of old would want a library of their own.
         target_compile_definitions(lockstep_mpi INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
     endif()

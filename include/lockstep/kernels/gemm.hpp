@@ -82,4 +82,15 @@ void gemm(MatrixView<const std::type_identity_t<Scalar>> a, MatrixView<const std
     detail::GemmLoops<Scalar>(kernels, a, b, c).run(accumulate == Accumulate::yes);
 }
 
+/// The product that layers are made of, as a policy: this one, or somebody else's (adapters/cblas.hpp). `product` has the
+/// contract of `gemm`, of whose determinism a policy may promise less: ranks agree all the same, since they share sums.
+struct OwnGemm {
+    template <std::floating_point Scalar>
+    static void product(MatrixView<const std::type_identity_t<Scalar>> a,
+                        MatrixView<const std::type_identity_t<Scalar>> b, MatrixView<Scalar> c,
+                        Accumulate accumulate = Accumulate::no) {
+        gemm(a, b, c, accumulate);
+    }
+};
+
 }  // namespace lockstep::kernels

@@ -29,8 +29,10 @@ namespace lockstep {
 ///
 /// First values as in PyTorch: uniform in +-1/sqrt(In::channels Kernel^2), weight and bias alike.
 /// Complexity: 2 rows OutChannels patches In::channels Kernel^2 flops forward, twice that backward, less a half where no
-/// input gradient is wanted. Workspace: the patches of one image, twice.
-template <class In, std::size_t OutChannels, std::size_t Kernel, std::size_t Stride = 1, std::size_t Padding = 0>
+/// input gradient is wanted. Workspace: the patches of one image, twice. `Gemm` computes the
+/// products.
+template <class In, std::size_t OutChannels, std::size_t Kernel, std::size_t Stride = 1, std::size_t Padding = 0,
+          class Gemm = kernels::OwnGemm>
 struct Conv2d {
     static_assert(OutChannels > 0 && Kernel > 0 && Stride > 0,
                   "a Conv2d has at least one output channel, a kernel and a stride");
@@ -73,7 +75,7 @@ struct Conv2d {
                 const std::span<Scalar> pixels = output.row(channel);
                 std::fill(pixels.begin(), pixels.end(), pass.parameters[weight_count + channel]);
             }
-            kernels::gemm(weight, matrix, output, kernels::Accumulate::yes);
+            Gemm::product(weight, matrix, output, kernels::Accumulate::yes);
         }
     }
 
@@ -90,12 +92,12 @@ struct Conv2d {
                                                            output_image::pixels);
             // Gathered again: cheaper than to keep the patches of all images.
             kernels::gather_patches(patches, pass.input.row(row).data(), matrix.data);
-            kernels::gemm(output_gradient, matrix.transposed(), weight_gradient, kernels::Accumulate::yes);
+            Gemm::product(output_gradient, matrix.transposed(), weight_gradient, kernels::Accumulate::yes);
             for (std::size_t channel = 0; channel < OutChannels; ++channel) {
                 pass.parameter_gradients[weight_count + channel] += sum_of(output_gradient.row(channel));
             }
             if (!pass.wants_input_gradient()) continue;
-            kernels::gemm(weight.transposed(), output_gradient, gradient);
+            Gemm::product(weight.transposed(), output_gradient, gradient);
             const std::span<Scalar> input_gradient = pass.input_gradient.row(row);
             std::fill(input_gradient.begin(), input_gradient.end(), Scalar{});
             kernels::scatter_patches(patches, gradient.data, input_gradient.data());

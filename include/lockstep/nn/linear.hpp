@@ -23,8 +23,8 @@ namespace lockstep {
 ///
 /// First values as in PyTorch: uniform in +-1/sqrt(In), weight and bias alike.
 /// Complexity: 2 rows In Out flops forward, twice that backward, less a half where no input gradient is
-/// wanted.
-template <std::size_t In, std::size_t Out>
+/// wanted. `Gemm` computes the products.
+template <std::size_t In, std::size_t Out, class Gemm = kernels::OwnGemm>
 struct Linear {
     static_assert(In > 0 && Out > 0, "a Linear layer needs at least one input and at least one output");
 
@@ -49,7 +49,7 @@ struct Linear {
     template <class Scalar>
     static void forward(const ForwardPass<Scalar>& pass) {
         const MatrixView<const Scalar> weight(pass.parameters.data(), Out, In);
-        kernels::gemm(pass.input, weight.transposed(), pass.output);
+        Gemm::product(pass.input, weight.transposed(), pass.output);
         kernels::add_to_rows(pass.parameters.template subspan<Out * In, Out>(), pass.output);
     }
 
@@ -58,9 +58,9 @@ struct Linear {
         const MatrixView<const Scalar> weight(pass.parameters.data(), Out, In);
         const MatrixView<Scalar> weight_gradient(pass.parameter_gradients.data(), Out, In);
         const std::span<Scalar> bias_gradient = pass.parameter_gradients.subspan(Out * In, Out);
-        kernels::gemm(pass.output_gradient.transposed(), pass.input, weight_gradient, kernels::Accumulate::yes);
+        Gemm::product(pass.output_gradient.transposed(), pass.input, weight_gradient, kernels::Accumulate::yes);
         kernels::add_column_sums(pass.output_gradient, bias_gradient);
-        if (pass.wants_input_gradient()) kernels::gemm(pass.output_gradient, weight, pass.input_gradient);
+        if (pass.wants_input_gradient()) Gemm::product(pass.output_gradient, weight, pass.input_gradient);
     }
 };
 
