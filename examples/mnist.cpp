@@ -16,6 +16,7 @@
 
 #include <lockstep/collectives/all_reduce.hpp>
 #include <lockstep/data/idx.hpp>
+#include <lockstep/data/prefetch.hpp>
 #include <lockstep/lockstep.hpp>
 #include <lockstep/nn/conv2d.hpp>
 #include <lockstep/nn/metrics.hpp>
@@ -177,7 +178,9 @@ void train(const Settings& settings, const Files& files, Optimizer optimizer, Li
     const bool speaks = link.rank() == 0;
     const auto seed = static_cast<std::uint64_t>(settings.seed);
     DataParallel<Net, Ring, Link> replica{Net{seed}, link};
-    Loader loader{files.train, ShuffledSampler{seed}, static_cast<std::size_t>(settings.batch)};
+    // A thread gathers the rows of the next batch meanwhile.
+    Prefetcher loader{files.train, ShuffledSampler{seed}, static_cast<std::size_t>(settings.batch), link.rank(),
+                      link.world_size()};
     // Small steps at first: the mean squares that Adam divides by are poor until it has seen some gradients.
     const WarmUp rate{CosineDecay{.rate = optimizer.options().learning_rate,
                                   .steps = static_cast<std::int64_t>(loader.batches()) * settings.epochs},
@@ -196,7 +199,7 @@ void train(const Settings& settings, const Files& files, Optimizer optimizer, Li
         {
             const std::string label = "epoch " + std::to_string(epoch) + "/" + std::to_string(settings.epochs);
             Progress progress{label, files.train.size(), speaks};
-            for (const auto batch : loader.epoch(static_cast<std::uint64_t>(epoch))) {
+            for (const auto& batch : loader.epoch(static_cast<std::uint64_t>(epoch))) {
                 optimizer.set_learning_rate(rate(step));
                 const MeanLoss loss = replica.backward(batch);  // shard, backward, average
                 optimizer.step(replica.model());

@@ -57,6 +57,10 @@ def main():
         ours = [compare.Contender("lockstep", transport,
                                   [options.programs / "peer_steps", model, transport, options.world], bind)
                 for transport in ("threads", "tcp")]
+        libtorch = options.programs / "peer_libtorch_steps"
+        if libtorch.exists():
+            ours += [compare.Contender("libtorch by lockstep", transport, [libtorch, model, transport, options.world],
+                                       {**bind, **best_blas()}) for transport in ("threads", "tcp")]
         ddp = compare.Contender("PyTorch DDP", "gloo",
                                 [options.python, pathlib.Path(__file__).parent / "ddp.py", model, options.world], {**bind, **best_blas()})
         everyone = [*ours, ddp]
@@ -103,10 +107,10 @@ def draw(file, table):
     for axis, title in zip(axes, titles):
         names = list(dict.fromkeys(row[2] for row in table if row[0] == title))
         medians = [statistics.median(row[4] for row in table if row[0] == title and row[2] == name) * 1e3 for name in names]
-        bars = axis.bar(names, medians, color=["#0072B2", "#56B4E9", "#D55E00"])
+        bars = axis.bar(names, medians, color=["#0072B2", "#56B4E9", "#009E73", "#8FD3BE"][:len(names) - 1] + ["#D55E00"])
         axis.bar_label(bars, [f"{value:.3g}" for value in medians])
         axis.set(title=title, ylabel="ms a step")
-        axis.tick_params(axis="x", rotation=15)
+        axis.tick_params(axis="x", rotation=25)
     figure.suptitle("a training step, two ranks, one thread each (lower is better)")
     figure.savefig(file, dpi=120)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# cmake -D COMPILER=c++ -D CHECKOUT=lockstep -D WORK_DIR=dir -D VERSION=1.2.3 -D GENERATOR=Ninja -P Packages.cmake
+# cmake -D COMPILER=c++ -D CHECKOUT=lockstep -D WORK_DIR=dir -D VERSION=1.2.3 -D GENERATOR=Ninja [-D ADAPTERS=mpi,eigen]
+#       -P Packages.cmake
 # Every way to get lockstep but FetchContent (Consumer.cmake): each builds a program, offline, without Boost, below a
 # folder whose name has a space, and the program trains.
 cmake_minimum_required(VERSION 3.23)
@@ -56,6 +57,19 @@ set(prefix -D CMAKE_PREFIX_PATH=${WORK_DIR}/moved)
 configure(${WORK_DIR}/consumer/find_package ${WORK_DIR}/found ${prefix})
 run(${CMAKE_COMMAND} --build ${WORK_DIR}/found)
 trains("find_package, installed and moved" ${WORK_DIR}/found/consumer)
+if(ADAPTERS)
+    string(REPLACE "," "\\;" adapters ${ADAPTERS})
+    configure(${WORK_DIR}/consumer/adapters ${WORK_DIR}/adapted ${prefix} -D "ADAPTERS=${adapters}")
+    run(${CMAKE_COMMAND} --build ${WORK_DIR}/adapted)
+    set(ENV{OPENBLAS_NUM_THREADS} 1)
+    execute_process(COMMAND ${WORK_DIR}/adapted/consumer OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
+    message(NOTICE "find_package with ${ADAPTERS}: ${output}")
+    if(NOT output MATCHES "^loss [0-9.]+ -> [0-9.]+ with adapters\n$")
+        message(FATAL_ERROR "not what a consumer of adapters prints")
+    endif()
+endif()
+expect_failure("lockstep has no adapter \"cuda\"" COMMAND ${CMAKE_COMMAND} -S ${WORK_DIR}/consumer/adapters
+    -B ${WORK_DIR}/unknown -G ${GENERATOR} -D CMAKE_CXX_COMPILER=${COMPILER} ${prefix} -D ADAPTERS=cuda)
 # Headers have no word size: neither 4 nor 8 bytes a pointer is refused.
 foreach(bytes IN ITEMS 4 8)
     set(PACKAGE_FIND_VERSION ${VERSION})
