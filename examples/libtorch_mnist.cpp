@@ -266,6 +266,7 @@ int main(int count, char** arguments) {
     try {
         const Settings settings = settings_from(count, arguments);
         example::check(settings.launch);
+        keep_freed_memory();
         torch::set_num_threads(1);  // A worker is a core's worth.
         settings.is_double ? run<double>(settings) : run<float>(settings);
         return 0;

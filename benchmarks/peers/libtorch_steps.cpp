@@ -84,6 +84,7 @@ int main(int count, char** arguments) try {
         std::puts("threads\ntcp");
         return 0;
     }
+    keep_freed_memory();
     torch::set_num_threads(1);
     const bool known = words.size() == 3 && (words[0] == "small" || words[0] == "middle" || words[0] == "cnn");
     if (known && run(words[0], words[1], std::stoi(words[2]))) return 0;

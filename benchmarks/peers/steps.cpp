@@ -30,12 +30,29 @@ using Cnn =
             CrossEntropy>;
 
 template <class Net, class Strategy, class Link>
-void serve(Link link) {
-    DataParallel<Net, Strategy, Link> replica{Net{1}, link};
+void serve(Link link, const DataParallelOptions& options = {}) {
+    DataParallel<Net, Strategy, Link> replica{Net{1}, link, options};
     Sgd<float> optimizer{{.learning_rate = 0.01, .momentum = 0.9}};
     peers::serve_steps(link, replica, Net::input_size, [&](const peers::Rows& rows) {
         const typename Net::batch_type batch(MatrixView<const float>(rows.inputs.data(), rows.count, Net::input_size),
                                              std::span<const std::int32_t>(rows.labels));
+        return [&replica, &optimizer, batch] {
+            const double loss = replica.backward(batch).mean;
+            optimizer.step(replica.model());
+            return loss;
+        };
+    });
+}
+
+/// As many ranks, each on its shard, that tell each other nothing: what a step would cost without communication.
+template <class Net>
+void serve_apart(Threads link) {
+    DataParallel<Net, Ring, Solo> replica{Net{1}, Solo{}};
+    Sgd<float> optimizer{{.learning_rate = 0.01, .momentum = 0.9}};
+    peers::serve_steps(link, replica, Net::input_size, [&](const peers::Rows& rows) {
+        const typename Net::batch_type all(MatrixView<const float>(rows.inputs.data(), rows.count, Net::input_size),
+                                           std::span<const std::int32_t>(rows.labels));
+        const auto batch = all.slice(shard_of(rows.count, link.rank(), link.world_size()));
         return [&replica, &optimizer, batch] {
             const double loss = replica.backward(batch).mean;
             optimizer.step(replica.model());
@@ -52,8 +69,11 @@ bool run(const std::string& transport, int world) {
     } else if (transport == "tcp") {
         run_processes(world, [](Sockets link) { serve<Net, Ring>(link); },
                       {.sockets = LocalSockets::tcp, .timeout = peers::patience});
-    } else if (transport == "alone") {
-        serve<Net, Ring>(Solo{});
+    } else if (transport == "bucketed") {
+        run_threads(world, [](Threads link) { serve<Net, Fused>(link, {.overlap = Overlap::per_bucket}); },
+                    {.timeout = peers::patience, .slow_after = peers::patience});
+    } else if (transport == "apart") {
+        run_threads(world, serve_apart<Net>, {.timeout = peers::patience, .slow_after = peers::patience});
     } else {
         return false;
     }
@@ -65,7 +85,7 @@ bool run(const std::string& transport, int world) {
 int main(int count, char** arguments) try {
     const std::vector<std::string> words(arguments + 1, arguments + count);
     if (words == std::vector<std::string>{"--list"}) {
-        std::puts("threads\ntcp\nalone");
+        std::puts("threads\nbucketed\ntcp\napart");
         return 0;
     }
     const bool known = words.size() == 3 && (words[0] == "small"    ? run<Small>(words[1], std::stoi(words[2]))
@@ -73,7 +93,7 @@ int main(int count, char** arguments) try {
                                              : words[0] == "cnn"    ? run<Cnn>(words[1], std::stoi(words[2]))
                                                                     : false);
     if (known) return 0;
-    std::fprintf(stderr, "usage: peer_steps small|middle|cnn threads|tcp|alone WORLD, or peer_steps --list\n");
+    std::fprintf(stderr, "usage: peer_steps small|middle|cnn threads|bucketed|tcp|apart WORLD, or peer_steps --list\n");
     return 2;
 } catch (const std::exception& error) {
     std::fprintf(stderr, "peer_steps: %s\n", error.what());

@@ -20,6 +20,10 @@
 #include <utility>
 #include <vector>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include <torch/csrc/autograd/utils/lambda_post_hook.h>
 #include <torch/csrc/autograd/variable.h>
 #include <torch/nn/module.h>
@@ -33,6 +37,17 @@
 #include <lockstep/storage/aligned.hpp>
 
 namespace lockstep {
+
+/// Has the C library keep memory that libtorch frees: activations of megabytes are allocated and freed in every step, and
+/// glibc gives each back to the kernel, whose page faults then cost a good part of the step. For the whole process: call it
+/// first in `main`. Does nothing with other C libraries.
+inline void keep_freed_memory() noexcept {
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    mallopt(M_ARENA_MAX, 1);  // Others hold no more than 64 MiB.
+#endif
+}
 
 /// Rows as tensors: the first dimension of both counts them. Slices share memory.
 struct TorchBatch {
