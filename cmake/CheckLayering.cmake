@@ -17,6 +17,7 @@ set(may_data ${may_optim} optim)
 set(may_topology core)
 set(may_transport ${ground})
 set(may_collectives ${ground} topology transport)
+set(may_observe ${may_collectives} collectives)
 # Where the columns meet.
 set(may_data_parallel ${may_data} data ${may_collectives} collectives)
 set(may_checkpoint ${may_data_parallel} data_parallel)

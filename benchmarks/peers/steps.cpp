@@ -13,6 +13,7 @@
 #include <lockstep/lockstep.hpp>
 #include <lockstep/nn/conv2d.hpp>
 #include <lockstep/nn/pooling.hpp>
+#include <lockstep/observe/observed.hpp>
 
 #include "serve_steps.hpp"
 
@@ -72,6 +73,13 @@ bool run(const std::string& transport, int world) {
     } else if (transport == "bucketed") {
         run_threads(world, [](Threads link) { serve<Net, Fused>(link, {.overlap = Overlap::per_bucket}); },
                     {.timeout = peers::patience, .slow_after = peers::patience});
+    } else if (transport == "observed") {
+        run_threads(world,
+                    [](Threads link) {
+                        Timeline timeline;
+                        serve<Net, Fused>(Observed<Threads>(link, timeline));
+                    },
+                    {.timeout = peers::patience, .slow_after = peers::patience});
     } else if (transport == "apart") {
         run_threads(world, serve_apart<Net>, {.timeout = peers::patience, .slow_after = peers::patience});
     } else {
@@ -85,7 +93,7 @@ bool run(const std::string& transport, int world) {
 int main(int count, char** arguments) try {
     const std::vector<std::string> words(arguments + 1, arguments + count);
     if (words == std::vector<std::string>{"--list"}) {
-        std::puts("threads\nbucketed\ntcp\napart");
+        std::puts("threads\nbucketed\nobserved\ntcp\napart");
         return 0;
     }
     const bool known = words.size() == 3 && (words[0] == "small"    ? run<Small>(words[1], std::stoi(words[2]))
@@ -93,7 +101,8 @@ int main(int count, char** arguments) try {
                                              : words[0] == "cnn"    ? run<Cnn>(words[1], std::stoi(words[2]))
                                                                     : false);
     if (known) return 0;
-    std::fprintf(stderr, "usage: peer_steps small|middle|cnn threads|bucketed|tcp|apart WORLD, or peer_steps --list\n");
+    std::fprintf(
+        stderr, "usage: peer_steps small|middle|cnn threads|bucketed|observed|tcp|apart WORLD, or peer_steps --list\n");
     return 2;
 } catch (const std::exception& error) {
     std::fprintf(stderr, "peer_steps: %s\n", error.what());

@@ -16,6 +16,7 @@
 #include <lockstep/collectives/fail_together.hpp>
 #include <lockstep/core/concepts.hpp>
 #include <lockstep/core/pass_context.hpp>
+#include <lockstep/core/stretch.hpp>
 #include <lockstep/data_parallel/agreement.hpp>
 #include <lockstep/data_parallel/gradient_reduction.hpp>
 #include <lockstep/data_parallel/mean_loss.hpp>
@@ -150,6 +151,7 @@ public:
     /// @throws ConfigurationError, before anything is moved, if options of the optimizer differ between ranks
     template <class Optimizer>
     MeanLoss average_and_step(Optimizer& optimizer, const ShardedStepOptions& options = {}) {
+        const detail::Stretch<Link> stretch(link_, "average and step");
         return fail_together(link_, [&] {
             if (!accumulating_) begin(0, Reduces::at_the_end);
             const MeanLoss loss = settle(reduction_.finish_without_gradients(sum_, rows_));
@@ -207,6 +209,7 @@ public:
     /// One step of `optimizer` with the gradients of this replica; what was `unused()` stays as it is.
     template <class Optimizer>
     void step(Optimizer& optimizer) {
+        const detail::Stretch<Link> stretch(link_, "step");
         fail_together(link_, [&] { optimizer.step(model_, unused()); });
     }
     /// Ranges of the parameters that no rank used in the last step, ascending: empty unless the model has `used()`.
@@ -281,6 +284,8 @@ private:
         static_assert(RunsBackward<Net, Rows>,
                       "DataParallel: the model has no backward(rows) for these rows that returns a LossSum");
         const LossSum own = [&] {
+            detail::Stretch<Link> pass(link_, "forward and backward");
+            reduction_.pass_is(&pass);
             try {
                 if constexpr (RunsBackwardInContext<Net, Rows>) {
                     return model_.backward(rows,
@@ -293,13 +298,13 @@ private:
                 throw;
             }
         }();
+        reduction_.pass_is(nullptr);
         sum_.sum += own.sum;
         sum_.weight += own.weight;
     }
 
     MeanLoss reduce() { return settle(reduction_.finish(sum_, rows_)); }
 
-    /// The rest of a step whose sums are there.
     MeanLoss settle(const std::array<double, 3>& sums) {
         accumulating_ = false;
         const MeanLoss loss = MeanLoss::of(sums);
@@ -339,7 +344,7 @@ private:
     bool accumulating_ = false;    ///< has anything been accumulated since?
     std::uint64_t steps_ = 0;
     std::int64_t sharded_steps_ = -1;  ///< of the optimizer that `average_and_step` has moved last
-    std::vector<double> counts_;       ///< scratch
+    std::vector<double> counts_;
 };
 
 }  // namespace lockstep

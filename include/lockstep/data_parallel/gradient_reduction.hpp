@@ -8,11 +8,13 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <type_traits>
 
 #include <lockstep/collectives/owner_action.hpp>
 #include <lockstep/collectives/reduction.hpp>
 #include <lockstep/core/background.hpp>
 #include <lockstep/core/pass_context.hpp>
+#include <lockstep/core/stretch.hpp>
 #include <lockstep/data_parallel/options.hpp>
 #include <lockstep/transport/board.hpp>
 
@@ -29,6 +31,7 @@ public:
     /// What the jobs of a step work on; called at the start of each, since a DataParallel may move between steps.
     /// `eager`: gradients of the pass to come are the last of their step.
     void begin(Link& link, Reducer& reducer, std::span<Scalar> gradients, double rows, bool eager) {
+        pass_is(nullptr);
         link_ = &link;
         reducer_ = &reducer;
         gradients_ = gradients;
@@ -47,6 +50,9 @@ public:
     }
 
     void loss_is(LossSum own) override {
+        if constexpr (Watches<Link>) {
+            if (pass_ != nullptr) pass_->split("forward", "backward");
+        }
         if (!eager_ || posted_loss_) return;
         posted_loss_ = true;
         total_ = {own.sum, own.weight, rows_};
@@ -58,6 +64,11 @@ public:
         const auto* const place = static_cast<const Scalar*>(first);
         if (gradients_.empty() || place < gradients_.data()) return;
         post_from(static_cast<std::size_t>(place - gradients_.data()));
+    }
+
+    /// The pass that begins, or null at its end: a watched link is told when forward is done.
+    void pass_is([[maybe_unused]] Stretch<Link>* pass) noexcept {
+        if constexpr (Watches<Link>) pass_ = pass;
     }
 
     bool reduces_early() const noexcept override { return eager_ && posted_loss_; }
@@ -119,13 +130,21 @@ private:
     }
 
     void work(const Job& job) {
-        if (job.bucket.empty()) return reducer_->all_reduce(*link_, job.values);
+        Link& link = *link_;
+        if (job.bucket.empty()) {
+            const Stretch<Link> stretch(link, "reduce sums", job.values.size_bytes());
+            return reducer_->all_reduce(link, job.values);
+        }
         // All ranks see the same total, so all of them stop here or none does.
         if (total_[1] == 0) return;
-        reducer_->all_reduce(*link_, job.bucket, Sum{}, DivideBy<Scalar>{static_cast<Scalar>(total_[1])});
+        const Stretch<Link> stretch(link, "reduce bucket", job.bucket.size_bytes());
+        reducer_->all_reduce(link, job.bucket, Sum{}, DivideBy<Scalar>{static_cast<Scalar>(total_[1])});
     }
 
+    struct Unwatched {};
+
     DataParallelOptions options_;
+    [[no_unique_address]] std::conditional_t<Watches<Link>, Stretch<Link>*, Unwatched> pass_{};
     Link* link_ = nullptr;
     Reducer* reducer_ = nullptr;
     std::span<Scalar> gradients_{};
