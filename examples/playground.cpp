@@ -125,8 +125,8 @@ std::string page() {
             "Pairs add, then pairs of pairs: few rounds, but half of the ranks are idle from the second on."),
         topology<Ring>("Each rank sends one chunk to its right and adds the one from its left: all links are busy all "
                        "the time, and time hardly depends on the number of ranks when buffers are long."),
-        topology<Direct>("Every rank owns a chunk, and gets everybody's numbers for it straight from them: two rounds "
-                         "of messages, if links can take them."),
+        topology<Direct>("Every rank owns a chunk, and gets everybody's numbers for it straight from them, one rank "
+                         "after the other; they are added in the order of ranks."),
         topology<RecursiveDoubling>("The butterfly: partners at distance 1, 2, 4, ... swap all they know. No way has "
                                     "fewer rounds; every message is the whole buffer."),
         topology<HalvingDoubling>("Partners swap halves, then quarters, ...; the way back doubles what is known. As "

@@ -3,7 +3,7 @@
 /// Tensors as Eigen's maps, and Eigen's matrices as views: no element is copied. CMake target lockstep::eigen.
 ///
 ///     Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> images;
-///     replica.backward({view_of(images), labels});
+///     replica.backward(Net::batch_type{view_of(images), labels});
 ///     const float norm = as_eigen(replica.model().gradients()).norm();
 ///     as_eigen(replica.model().forward(view_of(images))).rowwise().maxCoeff();
 #pragma once

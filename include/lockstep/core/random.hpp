@@ -34,7 +34,7 @@ constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> count
 ///
 /// Nothing about a stream depends on the rank or the world size: name the stream after *what* is random (a layer,
 /// an epoch, a row), never after who draws it, and every rank draws the same numbers.
-/// It is a UniformRandomBitGenerator, so the distributions of <random> accept it too.
+/// It is a UniformRandomBitGenerator, so the distributions of `<random>` accept it too.
 class Random {
 public:
     using result_type = std::uint64_t;

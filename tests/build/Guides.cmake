@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+# cmake -D COMPILER=c++ -D CHECKOUT=lockstep -D WORK_DIR=dir -P Guides.cmake
+# The program of each guide compiles as it stands there, with nothing but -std and -I, and prints what the guide says.
+cmake_minimum_required(VERSION 3.23)
+
+file(GLOB guides ${CHECKOUT}/docs/extending/*.md)
+list(LENGTH guides count)
+if(count LESS 5)
+    message(FATAL_ERROR "only ${count} guides in docs/extending")
+endif()
+foreach(guide IN LISTS guides)
+    get_filename_component(name ${guide} NAME_WE)
+    file(READ ${guide} text)
+    # Semicolons and brackets mean something in a list: the text is no list, and regexes see all of it.
+    string(FIND "${text}" "```cpp\n" begin)
+    string(FIND "${text}" "\n```\n" end)
+    if(begin LESS 0 OR end LESS begin)
+        message(FATAL_ERROR "${name}: no cpp block first")
+    endif()
+    math(EXPR begin "${begin} + 7")
+    math(EXPR length "${end} - ${begin} + 1")
+    string(SUBSTRING "${text}" ${begin} ${length} program)
+    if(NOT text MATCHES "```text\n([^`]*)```")
+        message(FATAL_ERROR "${name}: no text block")
+    endif()
+    set(expected "${CMAKE_MATCH_1}")
+    file(WRITE ${WORK_DIR}/${name}.cpp "${program}")
+    execute_process(COMMAND ${COMPILER} -std=c++20 -O1 -Wall -Wextra -I ${CHECKOUT}/include ${WORK_DIR}/${name}.cpp -pthread
+        -o ${WORK_DIR}/${name} COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND ${WORK_DIR}/${name} OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
+    if(NOT output STREQUAL expected)
+        message(FATAL_ERROR "${name}: the program prints\n${output}and the guide says\n${expected}")
+    endif()
+    message(NOTICE "${name}: ${output}")
+endforeach()
