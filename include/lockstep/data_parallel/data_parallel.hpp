@@ -156,7 +156,7 @@ public:
             if (!accumulating_) begin(0, Reduces::at_the_end);
             const MeanLoss loss = settle(reduction_.finish_without_gradients(sum_, rows_));
             const auto divisor = static_cast<scalar_type>(loss.weight == 0 ? 1 : loss.weight);
-            detail::sharded_step(link_, reducer_, model_, optimizer, divisor, unused(), options, sharded_steps_);
+            detail::sharded_step(link_, reducer_, model_, optimizer, divisor, unused(), options, sharded_);
             return loss;
         });
     }
@@ -343,7 +343,7 @@ private:
     std::size_t rows_of_all_ = 0;  ///< in the last part that ranks brought themselves, if anybody wants to know
     bool accumulating_ = false;    ///< has anything been accumulated since?
     std::uint64_t steps_ = 0;
-    std::int64_t sharded_steps_ = -1;  ///< of the optimizer that `average_and_step` has moved last
+    detail::ShardedSteps sharded_;
     std::vector<double> counts_;
 };
 

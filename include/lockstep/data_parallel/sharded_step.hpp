@@ -98,26 +98,37 @@ void clip_owned(Link& link, Reducer& reducer, std::span<Scalar> gradients, std::
     }
 }
 
+/// What sharded steps of one replica remember.
+struct ShardedSteps {
+    std::vector<Shard> owned{};  ///< by this rank: the same in all steps
+    Pieces pieces{};             ///< the same as optimizers have it
+    std::int64_t agreed = -1;    ///< steps of the optimizer that was moved last; -1 before the first
+};
+
 /// Gradients are sums over rows: their total weight is `divisor`. Ranks agree on the settings of an optimizer unless it
 /// comes from the step before.
 template <class Net, class Reducer, class Link, class Optimizer, class Scalar = typename Net::scalar_type>
 void sharded_step(Link& link, Reducer& reducer, Net& model, Optimizer& optimizer, Scalar divisor,
-                  std::span<const Shard> skipped, const ShardedStepOptions& options, std::int64_t& agreed_steps) {
+                  std::span<const Shard> skipped, const ShardedStepOptions& options, ShardedSteps& known) {
     static_assert(ReducesToOwners<Reducer, Link, Scalar>,
                   "DataParallel: this reducer has no all_reduce_into, reduce, distribute, owned and led");
     check_not_negative("DataParallel", "clip_norm", options.clip_norm);
     const std::span<Scalar> gradients = model.gradients();
     const std::span<Scalar> parameters = model.parameters();
-    const std::vector<Shard> owned = reducer.owned(link, gradients);
+    if (known.agreed < 0) {
+        known.owned = reducer.owned(link, gradients);
+        known.pieces = Pieces(known.owned, gradients.size());
+    }
+    const std::span<const Shard> owned = known.owned;
     // All ranks ask, or none: a rank may happen to have the state of its pieces already.
-    if (optimizer.steps() != agreed_steps) agree_on_settings(optimizer, link);
-    if (!optimizer.reserved() || optimizer.pieces() != Pieces(owned, gradients.size())) {
+    if (optimizer.steps() != known.agreed) agree_on_settings(optimizer, link);
+    if (!optimizer.reserved() || optimizer.pieces() != known.pieces) {
         // The first step, or that after a checkpoint was loaded: of what is there the own pieces stay.
         check_has_state(optimizer, owned);
         static_cast<typename Optimizer::base_type&>(optimizer) = optimizer.with_pieces(gradients.size(), owned);
     }
     optimizer.begin_step(skipped);
-    agreed_steps = optimizer.steps();
+    known.agreed = optimizer.steps();
     const DivideBy<Scalar> average{divisor};
     if (options.clip_norm == 0) {
         const StepPiece<Scalar, Optimizer> step{optimizer, parameters, average};
