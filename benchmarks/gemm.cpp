@@ -45,12 +45,14 @@ struct Shape {
 // A multilayer perceptron 784-512-256-10 at batch 128 (forward NT, input gradient NN, weight gradient TN), a
 // small one 64-32-10 at batch 32, squares, and what a vector's width does not divide.
 constexpr Shape shapes[] = {
-    {128, 512, 784, false, true},  {128, 512, 784, false, false},    {512, 784, 128, true, false},
-    {128, 256, 512, false, true},  {128, 10, 256, false, true},      {10, 256, 128, true, false},
-    {128, 256, 10, false, false},  {32, 32, 64, false, true},        {32, 10, 32, false, true},
-    {512, 512, 512, false, false}, {512, 512, 512, false, true},     {512, 512, 512, true, false},
-    {64, 64, 64, false, false},    {1024, 1024, 1024, false, false}, {100, 100, 100, false, false},
-    {16, 16, 16, false, false},    {8, 8, 8, false, false},          {1, 512, 784, false, true},
+    {128, 512, 784, false, true},  {128, 512, 784, false, false}, {512, 784, 128, true, false},
+    {128, 256, 512, false, true},  {128, 10, 256, false, true},   {10, 256, 128, true, false},
+    {128, 256, 10, false, false},  {32, 32, 64, false, true},     {32, 10, 32, false, true},
+    {128, 128, 128, false, false}, {256, 256, 256, false, false}, {32, 32, 32, false, false},
+    {24, 24, 24, false, false},    {512, 512, 512, false, false}, {512, 512, 512, false, true},
+    {512, 512, 512, true, false},  {64, 64, 64, false, false},    {1024, 1024, 1024, false, false},
+    {100, 100, 100, false, false}, {16, 16, 16, false, false},    {8, 8, 8, false, false},
+    {1, 512, 784, false, true},
 };
 
 /// Operands of one shape, and a result for each contender.

@@ -28,7 +28,7 @@ def best_blas():
     """One thread a rank. Some builds of OpenBLAS do not recognise newer processors, and are several times slower."""
     cpuinfo = pathlib.Path("/proc/cpuinfo")
     has_avx512 = cpuinfo.exists() and " avx512f " in cpuinfo.read_text(encoding="utf-8")
-    core = {"OPENBLAS_CORETYPE": "SkylakeX"} if has_avx512 and "OPENBLAS_CORETYPE" not in compare.os.environ else {}
+    core = {"OPENBLAS_CORETYPE": "SkylakeX"} if has_avx512 else {}
     return {**core, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
@@ -51,6 +51,9 @@ def main():
     parser.add_argument("--csv", help="writes every block to this file")
     parser.add_argument("--chart", help="draws a picture (PNG) into this file; needs matplotlib")
     options = parser.parse_args()
+    # Whatever the environment asks OpenBLAS for may be for another processor.
+    for name in [name for name in compare.os.environ if name.startswith("OPENBLAS_")]:
+        del compare.os.environ[name]
     shuffle = random.Random(options.seed)
     cpus = compare.first_cpus_of_cores()
     bind = {"CONTENDER_CPUS": ",".join(map(str, cpus[:options.world]))} if options.world <= len(cpus) else {}

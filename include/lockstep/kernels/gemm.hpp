@@ -34,14 +34,17 @@ void require_product(MatrixView<const Scalar> a, MatrixView<const Scalar> b, Mat
                      ")");
 }
 
-/// Roughly the cycles for C (m, n): multiply-adds of vectors, the last of each row padded, and of copies.
+/// Roughly twice the cycles for C (m, n): multiply-adds of vectors, the last of each row padded, and of copies.
 template <class Scalar>
 std::size_t gemm_cost(const GemmKernels<Scalar>& kernels, std::size_t m, std::size_t n, std::size_t k,
                       bool contiguous) noexcept {
     const std::size_t whole = n / kernels.lanes;
     const std::size_t rest = n % kernels.lanes;
     // One or two rows at a time cannot fill the pipelines.
-    return std::max<std::size_t>(m, 3) * ((whole + (rest != 0)) * k + (contiguous ? rest : n));
+    const std::size_t halves = rest == 0 ? 0 : rest <= kernels.narrow && kernels.narrow < kernels.lanes ? 1 : 2;
+    // What fills its tiles is written without a copy.
+    const std::size_t copied = contiguous ? (rest % kernels.narrow == 0 ? 0 : rest) : n;
+    return std::max<std::size_t>(m, 3) * ((2 * whole + halves) * k + 2 * copied);
 }
 
 }  // namespace detail

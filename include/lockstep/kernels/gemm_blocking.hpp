@@ -59,7 +59,7 @@ public:
           // it.
           pack_a_(c.cols > 8 * kernels.max_cols()),
           pack_b_(b.col_stride != 1 || c.rows > (b.row_stride <= page ? 16 : 4) * kernels.max_rows),
-          pack_last_b_(pack_b_ || c.cols % kernels.lanes != 0) {
+          pack_last_b_(pack_b_ || c.cols % kernels.narrow != 0) {
         // Whole cache lines for A, so that B starts at one.
         const std::size_t a_size = pack_a_ ? round_up(blocks_.rows * blocks_.depth, 64) : 0;
         const std::size_t b_size = pack_last_b_ ? (blocks_.cols + kernels.max_cols()) * blocks_.depth : 0;
@@ -88,10 +88,9 @@ private:
     static constexpr std::size_t max_tile = 14 * 128 / sizeof(Scalar);
 
     std::size_t height_at(std::size_t row) const noexcept { return (std::min)(blocks_.panel_rows, rows_.size - row); }
-    std::size_t width_at(std::size_t col) const noexcept { return (std::min)(kernels_.max_cols(), cols_.size - col); }
-    std::size_t vectors_for(std::size_t width) const noexcept { return width > kernels_.lanes ? 2 : 1; }
+    std::size_t width_at(std::size_t col) const noexcept { return kernels_.next_cols(cols_.size - col); }
     /// A panel that does not fill its vectors needs the padding of a packed one.
-    bool packs_b(std::size_t width) const noexcept { return pack_b_ || width != vectors_for(width) * kernels_.lanes; }
+    bool packs_b(std::size_t width) const noexcept { return pack_b_ || width != kernels_.padded(width); }
 
     void pack_a() noexcept {
         for (std::size_t row = 0; row < rows_.size; row += blocks_.panel_rows) {
@@ -102,19 +101,18 @@ private:
     }
 
     void pack_b() noexcept {
-        for (std::size_t col = 0; col < cols_.size; col += kernels_.max_cols()) {
-            const std::size_t width = width_at(col);
+        for (std::size_t col = 0, width = 0; col < cols_.size; col += width) {
+            width = width_at(col);
             if (!packs_b(width)) continue;
             pack<Scalar>({&b_(depth_.begin, cols_.begin + col), depth_.size, width, b_.row_stride, b_.col_stride},
-                         vectors_for(width) * kernels_.lanes, packed_b_ + col * depth_.size);
+                         kernels_.padded(width), packed_b_ + col * depth_.size);
         }
     }
 
     void multiply_block() noexcept {
-        for (std::size_t col = 0; col < cols_.size; col += kernels_.max_cols()) {
-            const std::size_t width = width_at(col);
-            const std::size_t vectors = vectors_for(width);
-            const std::size_t padded = vectors * kernels_.lanes;
+        for (std::size_t col = 0, width = 0; col < cols_.size; col += width) {
+            width = width_at(col);
+            const std::size_t padded = kernels_.padded(width);
             GemmTile<Scalar> tile;
             tile.depth = depth_.size;
             tile.b = packs_b(width) ? packed_b_ + col * depth_.size : &b_(depth_.begin, cols_.begin + col);
@@ -127,10 +125,10 @@ private:
                 tile.c = &c_(rows_.begin + row, cols_.begin + col);
                 tile.c_step = c_.row_stride;
                 tile.accumulate = accumulate_;
-                if (width == padded && c_.col_stride == 1 && height + vectors > 2) {
-                    kernels_.of(height, vectors)(tile);
+                if (width == padded && c_.col_stride == 1 && (height > 1 || padded > kernels_.lanes)) {
+                    kernels_.of(height, padded)(tile);
                 } else {
-                    multiply_in_copy(tile, height, width, vectors);
+                    multiply_in_copy(tile, height, width, padded);
                 }
             }
         }
@@ -139,17 +137,16 @@ private:
     /// A tile that is wider than what is left of C, or whose columns lie apart, is finished in a copy. So is
     /// one of one row, computed twice: tuned for some processors, GCC does not fuse multiplies with adds in a
     /// kernel of a single sum, and the bits would differ from those of larger tiles.
-    void multiply_in_copy(GemmTile<Scalar> tile, std::size_t height, std::size_t width, std::size_t vectors) noexcept {
+    void multiply_in_copy(GemmTile<Scalar> tile, std::size_t height, std::size_t width, std::size_t padded) noexcept {
         alignas(64) Scalar values[max_tile];
         Scalar* const c = tile.c;
-        const std::size_t padded = vectors * kernels_.lanes;
         const std::size_t rows = std::max<std::size_t>(height, 2);
         const std::size_t c_row_stride = height == 1 ? 0 : c_.row_stride;
         if (height == 1) tile.a_row_stride = 0;
         tile.c = values;
         tile.c_step = padded;
         if (tile.accumulate) pack<Scalar>({c, rows, width, c_row_stride, c_.col_stride}, padded, values);
-        kernels_.of(rows, vectors)(tile);
+        kernels_.of(rows, padded)(tile);
         if (c_.col_stride == 1) {
             copy_panel<Scalar>({values, height, width, padded, 1}, c, c_.row_stride);
         } else if (c_.row_stride == 1) {

@@ -32,11 +32,23 @@ struct GemmKernels {
     using Function = void (*)(const GemmTile<Scalar>&) noexcept;
 
     std::size_t lanes;               ///< scalars in a vector
+    std::size_t narrow;              ///< columns of the narrowest tile: half a vector, where the processor has such
     std::size_t max_rows;            ///< rows of the largest tile
-    const Function (*functions)[2];  ///< [rows - 1][vectors - 1]
+    const Function (*functions)[3];  ///< [rows - 1][narrow, one vector, two]
 
     std::size_t max_cols() const noexcept { return 2 * lanes; }
-    Function of(std::size_t rows, std::size_t vectors) const noexcept { return functions[rows - 1][vectors - 1]; }
+    /// The columns of the narrowest tile that `cols`, at most `max_cols()`, fit into.
+    std::size_t padded(std::size_t cols) const noexcept {
+        return cols <= narrow ? narrow : cols <= lanes ? lanes : 2 * lanes;
+    }
+    /// Of the `cols` columns that are left, those of the next tile: 24 of 16 lanes are a vector and a half.
+    std::size_t next_cols(std::size_t cols) const noexcept {
+        if (cols >= 2 * lanes) return 2 * lanes;
+        return cols > lanes && cols - lanes <= narrow && narrow < lanes ? lanes : cols;
+    }
+    Function of(std::size_t rows, std::size_t padded_cols) const noexcept {
+        return functions[rows - 1][padded_cols > lanes ? 2 : padded_cols == lanes ? 1 : 0];
+    }
 };
 
 // The body is a macro since compilers split vectors that a function's own target lacks before they inline it:
@@ -60,9 +72,11 @@ struct GemmKernels {
             const std::size_t a_row_stride = tile.a_row_stride;                                        \
             const std::size_t a_step = tile.a_step;                                                    \
             const std::size_t b_step = tile.b_step;                                                    \
-            _Pragma("GCC unroll 14") for (std::size_t row = 0; row < Rows; ++row) {                    \
-                __builtin_prefetch(tile.c + row * tile.c_step, 1);                                     \
-                __builtin_prefetch(tile.c + row * tile.c_step + Vectors * lanes - 1, 1);               \
+            if (tile.depth > 32) {                                                                     \
+                _Pragma("GCC unroll 14") for (std::size_t row = 0; row < Rows; ++row) {                \
+                    __builtin_prefetch(tile.c + row * tile.c_step, 1);                                 \
+                    __builtin_prefetch(tile.c + row * tile.c_step + Vectors * lanes - 1, 1);           \
+                }                                                                                      \
             }                                                                                          \
             for (std::size_t left = tile.depth; left != 0; --left, a += a_step, b += b_step) {         \
                 const Vector first = *reinterpret_cast<const Memory*>(b);                              \
@@ -86,21 +100,25 @@ struct GemmKernels {
         }                                                                                              \
     }
 
-// Tiles as large as the registers allow: two vectors of B, one or two for A, the rest holds C.
+// Tiles as large as the registers allow: two vectors of B, one or two for A, the rest holds C. Half vectors make the bits of
+// whole ones: all multiply and add at once, or none does.
 LOCKSTEP_GEMM_KERNEL(BaselineKernel, 16, 6, );
 #if defined(__x86_64__)
+LOCKSTEP_GEMM_KERNEL(HalfAvx2Kernel, 16, 6, [[gnu::target("avx2,fma")]]);
 LOCKSTEP_GEMM_KERNEL(Avx2Kernel, 32, 6, [[gnu::target("avx2,fma")]]);
+LOCKSTEP_GEMM_KERNEL(HalfAvx512Kernel, 32, 14, [[gnu::target("avx512f,avx512vl,fma")]]);
 LOCKSTEP_GEMM_KERNEL(Avx512Kernel, 64, 14, [[gnu::target("avx512f,fma")]]);
 #endif
 #undef LOCKSTEP_GEMM_KERNEL
 
-template <class Scalar, class Kernel>
+template <class Scalar, class Kernel, class Half>
 struct GemmTable {
     template <std::size_t... Index>
     static const GemmKernels<Scalar>& make(std::index_sequence<Index...>) noexcept {
-        static constexpr typename GemmKernels<Scalar>::Function functions[][2] = {
-            {&Kernel::template multiply<Index + 1, 1>, &Kernel::template multiply<Index + 1, 2>}...};
-        static constexpr GemmKernels<Scalar> kernels{Kernel::lanes, Kernel::max_rows, functions};
+        static constexpr typename GemmKernels<Scalar>::Function functions[][3] = {
+            {&Half::template multiply<Index + 1, 1>, &Kernel::template multiply<Index + 1, 1>,
+             &Kernel::template multiply<Index + 1, 2>}...};
+        static constexpr GemmKernels<Scalar> kernels{Kernel::lanes, Half::lanes, Kernel::max_rows, functions};
         return kernels;
     }
     static const GemmKernels<Scalar>& get() noexcept { return make(std::make_index_sequence<Kernel::max_rows>{}); }
@@ -110,10 +128,10 @@ struct GemmTable {
 template <class Scalar>
 const GemmKernels<Scalar>& gemm_kernels([[maybe_unused]] Isa isa) noexcept {
 #if defined(__x86_64__)
-    if (isa == Isa::avx512) return GemmTable<Scalar, Avx512Kernel<Scalar>>::get();
-    if (isa == Isa::avx2) return GemmTable<Scalar, Avx2Kernel<Scalar>>::get();
+    if (isa == Isa::avx512) return GemmTable<Scalar, Avx512Kernel<Scalar>, HalfAvx512Kernel<Scalar>>::get();
+    if (isa == Isa::avx2) return GemmTable<Scalar, Avx2Kernel<Scalar>, HalfAvx2Kernel<Scalar>>::get();
 #endif
-    return GemmTable<Scalar, BaselineKernel<Scalar>>::get();
+    return GemmTable<Scalar, BaselineKernel<Scalar>, BaselineKernel<Scalar>>::get();
 }
 
 }  // namespace lockstep::kernels::detail
