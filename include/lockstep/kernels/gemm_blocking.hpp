@@ -25,7 +25,7 @@ constexpr std::size_t even_piece(std::size_t count, std::size_t most) noexcept {
 /// Sizes of the blocks, in scalars.
 template <class Scalar>
 struct GemmBlocks {
-    static constexpr std::size_t max_depth = sizeof(Scalar) == 4 ? 320 : 256;
+    static constexpr std::size_t max_depth = sizeof(Scalar) == 4 ? 512 : 256;
     static constexpr std::size_t a_bytes = 256 * 1024;   // packed A: stays in L2
     static constexpr std::size_t b_bytes = 1024 * 1024;  // packed B: L2, or L3 where that is small
 
@@ -35,11 +35,15 @@ struct GemmBlocks {
     std::size_t cols;        // of a block of B: whole panels
 
     GemmBlocks(const GemmKernels<Scalar>& kernels, std::size_t m, std::size_t n, std::size_t k) noexcept
-        : depth(even_piece(k, max_depth)), panel_rows(even_piece(m, kernels.max_rows)), rows(m), cols(n) {
+        : depth(even_piece(k, max_depth)), panel_rows(even_piece(m, kernels.max_rows)) {
         const std::size_t bytes = depth * sizeof(Scalar);
-        if (m * bytes > a_bytes) rows = std::max<std::size_t>(a_bytes / (bytes * panel_rows), 1) * panel_rows;
-        if (n * bytes > b_bytes)
-            cols = std::max<std::size_t>(b_bytes / (bytes * kernels.max_cols()), 1) * kernels.max_cols();
+        // Pieces about as large, so that none is a sliver.
+        const auto whole = [bytes](std::size_t count, std::size_t panel, std::size_t room) {
+            const std::size_t most = std::max<std::size_t>(room / (bytes * panel), 1) * panel;
+            return count <= most ? count : round_up(even_piece(count, most), panel);
+        };
+        rows = whole(m, panel_rows, a_bytes);
+        cols = whole(n, kernels.max_cols(), b_bytes);
     }
 };
 
