@@ -9,6 +9,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "support/conformance/sampler.hpp"
+
 namespace {
 
 static_assert(lockstep::Sampler<lockstep::ShuffledSampler>);
@@ -19,6 +21,10 @@ Order order_of(std::uint64_t seed, std::uint64_t epoch, std::size_t rows) {
     Order order(rows, 99);
     lockstep::ShuffledSampler(seed).fill(order, epoch);
     return order;
+}
+
+BOOST_AUTO_TEST_CASE(obeys_the_laws) {
+    test::check_visits_every_row([](std::size_t) { return lockstep::ShuffledSampler(3); });
 }
 
 BOOST_AUTO_TEST_CASE(orders_are_those_of_an_independent_program) {

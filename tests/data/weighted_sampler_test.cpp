@@ -9,6 +9,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "support/conformance/sampler.hpp"
+
 #include "support/messages.hpp"
 
 namespace {
@@ -21,6 +23,14 @@ std::vector<std::size_t> drawn(const std::vector<double>& weights, std::uint64_t
     std::vector<std::size_t> order(weights.size(), 99);
     WeightedSampler(weights, seed).fill(order, epoch);
     return order;
+}
+
+BOOST_AUTO_TEST_CASE(obeys_the_laws) {
+    test::check_sampler([](std::size_t rows) {
+        std::vector<double> weights(rows);
+        for (std::size_t row = 0; row < rows; ++row) weights[row] = static_cast<double>(1 + row % 3);
+        return lockstep::WeightedSampler(weights, 3);
+    });
 }
 
 BOOST_AUTO_TEST_CASE(rows_come_as_often_as_their_weights_say) {
