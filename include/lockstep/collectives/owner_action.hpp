@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <span>
 
-#include <lockstep/kernels/elementwise.hpp>
+#include <lockstep/core/config.hpp>
 
 namespace lockstep {
 
@@ -33,12 +33,13 @@ template <class Scalar>
 struct DivideBy {
     Scalar weight;
 
+    /// Sixteen bytes at a time: -O2 alone does not vectorise a loop of unknown length.
     void operator()(std::span<Scalar> piece, std::size_t) const noexcept {
-        kernels::detail::for_lanes<Scalar>(piece.size(), [&](auto lanes) {
-            auto values = lanes.load(piece.data());
-            apply_to(values);
-            lanes.store(piece.data(), values);
-        });
+        using Lanes [[gnu::vector_size(16), gnu::aligned(alignof(Scalar)), gnu::may_alias]] = Scalar;
+        constexpr std::size_t width = 16 / sizeof(Scalar);
+        const std::size_t whole = piece.size() - piece.size() % width;
+        for (std::size_t at = 0; at < whole; at += width) apply_to(*reinterpret_cast<Lanes*>(piece.data() + at));
+        for (Scalar& value : piece.subspan(whole)) apply_to(value);
     }
 
     template <class Value>

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <map>
 #include <span>
@@ -61,13 +60,17 @@ std::int64_t clock_offset(Link& link, int peer) {
 /// Messages between two ranks keep their order: the n-th sent is the n-th received. Who came first waited for the other.
 inline void find_waits(std::vector<std::vector<Event>>& ranks) {
     using Pair = std::pair<std::size_t, std::size_t>;
-    std::map<Pair, std::deque<std::int64_t>> sent;
-    std::map<Pair, std::deque<std::int64_t>> received;
+    struct Begins {
+        std::vector<std::int64_t> times;
+        std::size_t next = 0;
+    };
+    std::map<Pair, Begins> sent;
+    std::map<Pair, Begins> received;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
         for (const Event& event : ranks[rank]) {
             if (event.kind != EventKind::exchange) continue;
-            if (event.to >= 0) sent[{rank, static_cast<std::size_t>(event.to)}].push_back(event.begin);
-            if (event.from >= 0) received[{static_cast<std::size_t>(event.from), rank}].push_back(event.begin);
+            if (event.to >= 0) sent[{rank, static_cast<std::size_t>(event.to)}].times.push_back(event.begin);
+            if (event.from >= 0) received[{static_cast<std::size_t>(event.from), rank}].times.push_back(event.begin);
         }
     }
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -76,14 +79,13 @@ inline void find_waits(std::vector<std::vector<Event>>& ranks) {
             if (event.kind != EventKind::exchange) continue;
             std::int64_t until = event.begin;
             std::int32_t late = -1;
-            const auto look = [&](std::map<Pair, std::deque<std::int64_t>>& began, Pair pair, std::int32_t peer) {
-                std::deque<std::int64_t>& times = began[pair];
-                if (times.empty()) return;  // Theirs was dropped.
-                if (times.front() > until) {
-                    until = times.front();
-                    late = peer;
-                }
-                times.pop_front();
+            const auto look = [&](std::map<Pair, Begins>& began, Pair pair, std::int32_t peer) {
+                Begins& begins = began[pair];
+                if (begins.next == begins.times.size()) return;  // Theirs was dropped.
+                const std::int64_t theirs = begins.times[begins.next++];
+                if (theirs <= until) return;
+                until = theirs;
+                late = peer;
             };
             if (event.from >= 0) look(sent, {static_cast<std::size_t>(event.from), rank}, event.from);
             if (event.to >= 0) look(received, {rank, static_cast<std::size_t>(event.to)}, event.to);
