@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <span>
 
 #include <lockstep/core/config.hpp>
@@ -35,10 +36,15 @@ struct DivideBy {
 
     /// Sixteen bytes at a time: -O2 alone does not vectorise a loop of unknown length.
     void operator()(std::span<Scalar> piece, std::size_t) const noexcept {
-        using Lanes [[gnu::vector_size(16), gnu::aligned(alignof(Scalar)), gnu::may_alias]] = Scalar;
+        using Lanes [[gnu::vector_size(16)]] = Scalar;
         constexpr std::size_t width = 16 / sizeof(Scalar);
         const std::size_t whole = piece.size() - piece.size() % width;
-        for (std::size_t at = 0; at < whole; at += width) apply_to(*reinterpret_cast<Lanes*>(piece.data() + at));
+        for (std::size_t at = 0; at < whole; at += width) {
+            Lanes values;
+            std::memcpy(&values, piece.data() + at, sizeof values);
+            apply_to(values);
+            std::memcpy(piece.data() + at, &values, sizeof values);
+        }
         for (Scalar& value : piece.subspan(whole)) apply_to(value);
     }
 
