@@ -92,8 +92,7 @@ BOOST_AUTO_TEST_CASE(spans_are_the_elements_of_what_has_no_gaps) {
 BOOST_AUTO_TEST_CASE(a_network_computes_what_eigen_does) {
     using Net = Network<Sequential<Linear<3, 4>, Tanh, Linear<4, 2>>, CrossEntropy, double>;
     Net net{5};
-    const auto inputs = numbered<ByRows>(7, 3) / 40;
-    const ByRows rows = inputs;
+    const ByRows rows = numbered<ByRows>(7, 3) / 40;
     const auto all = std::span<const double>(net.parameters());
     const auto matrix = [&](std::size_t first, std::size_t out, std::size_t in) {
         return as_eigen(MatrixView<const double>(all.data() + first, out, in));
